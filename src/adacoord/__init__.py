@@ -1,0 +1,71 @@
+r"""adacoord: regularised linear models to a certified optimum.
+
+Notation, once, for the whole package:
+
+.. math::
+
+    P(x, c) = \frac1n \sum_i w_i \phi_i(a_i^T x + c) + g(x), \qquad
+    D(y) = -\frac1n \sum_i w_i \phi_i^*(y_i) - g^*(-u)
+
+=============  ================================================================
+A, a_i, b_i    data matrix (n x d), its rows, the targets
+phi, w_i       the loss and the weight of a row
+g, l1, l2      the penalty l1 |x|_1 + l2/2 |x|_2^2 (l2 is lambda in the papers)
+x, c           coefficients and (unpenalised) intercept: the primal point
+y, u           the dual point, and (1/n) sum_i w_i y_i a_i
+gap            P(x, c) - D(y) >= P(x, c) - P*: the certificate
+gamma          phi is (1/gamma)-smooth
+tau, sigma     primal and dual step sizes; theta the extrapolation
+p_i            the probability of drawing row i
+R_i, R, Rbar   |a_i|_2, its maximum and its mean
+pass           n visits of a row
+=============  ================================================================
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+# Imported on first use: `import adacoord` alone costs next to nothing.  A function and its module
+# may not share a name (importing the module would hide the function), hence `_solve`.
+_HOMES = {
+    "Problem": "problem",
+    "solve": "_solve",
+    "Result": "_solve",
+    "certify": "_certify",
+    "Certificate": "_certify",
+    "ConvergenceWarning": "exceptions",
+    "save_model": "io",
+    "load_model": "io",
+}
+_MODULES = ("io", "losses")
+
+__all__ = [*_HOMES, *_MODULES, "__version__"]
+
+if TYPE_CHECKING:
+    from . import io as io
+    from . import losses as losses
+    from ._certify import Certificate as Certificate
+    from ._certify import certify as certify
+    from ._solve import Result as Result
+    from ._solve import solve as solve
+    from .exceptions import ConvergenceWarning as ConvergenceWarning
+    from .io import load_model as load_model
+    from .io import save_model as save_model
+    from .problem import Problem as Problem
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    elif name in _MODULES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,144 @@
+"""``certify``: how far from optimal is this point, whoever made it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+
+from .problem import Problem
+
+#: Rows this close to a kink (in units of the spread of the targets) are worked on first.
+NEAR_KINK = (1e-3, 1e-2, 1e-1)
+#: A relative gap that is nothing but rounding.
+CLOSED = 1e-13
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound on how far a point is from optimal.
+
+    Attributes
+    ----------
+    primal : P at the point
+    dual : the best D found, a lower bound on P*
+    gap : primal - dual >= P - P*; NaN if the problem has no certificate
+    relative_gap : the gap over max(|P|, |D|, 1e-12 |P(0)|)
+    y : the feasible dual point that proves it
+    note : a sentence
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    y: np.ndarray
+    note: str
+
+
+def certify(
+    problem: Problem, x: np.ndarray, intercept: float = 0.0, *, effort: int = 10
+) -> Certificate:
+    r"""Bound :math:`P(x, c) - P^*` for any x, from any library.
+
+    The dual point starts as :math:`y_i = \phi_i'(a_i^T x + c)`, which is tight at the optimum of
+    a smooth loss.  A loss with kinks (hinge, absolute, quantile, epsilon-insensitive) leaves
+    y_i open on the rows that sit at a kink, so y is then improved by dual ascent, first on those
+    rows, then on all of them.  Any effort gives a valid bound; more effort a tighter one.
+
+    Parameters
+    ----------
+    problem : Problem
+    x : array of shape (d,)
+    intercept : float
+    effort : int
+        Passes over the data to spend on the dual point.
+
+    Returns
+    -------
+    Certificate
+    """
+    if not isinstance(problem, Problem):
+        raise ValueError(
+            f"problem={type(problem).__name__}: make one with adacoord.Problem(A, b, loss=..., "
+            "l2=...)"
+        )
+    if isinstance(effort, bool) or not isinstance(effort, (int, np.integer)) or effort < 0:
+        raise ValueError(f"effort={effort!r}: it must be a whole number of passes, zero or more")
+    x = problem._check_x(x)
+    if not np.isfinite(x).all() or not np.isfinite(intercept):
+        raise ValueError("x and intercept must hold finite numbers to be certified")
+    if intercept and not problem.intercept:
+        raise ValueError(
+            f"intercept={intercept!r}: the problem has none; make it with intercept=True"
+        )
+    z = problem.predict(x, intercept)
+    primal = problem.primal(x, intercept)
+    y0, spread = _first_guess(problem, z)
+    if not problem.has_certificate:
+        return Certificate(
+            primal, -np.inf, np.nan, np.nan, y0,
+            "Without a penalty (l1 = l2 = 0) there is no duality gap: nothing is certified.",
+        )
+    dual, y, spent = -np.inf, y0, 0
+    for candidate, passes in _improve(problem, x, intercept, y0, np.abs(z - problem.b) / spread,
+                                      effort):
+        feasible, u = problem.feasible_dual(candidate)
+        value = problem._dual(feasible, u)
+        if value > dual:
+            dual, y = value, feasible
+        spent = passes
+        if problem.relative_gap(primal, dual) <= CLOSED:
+            break
+    gap = max(primal - dual, 0.0)
+    relative = problem.relative_gap(primal, dual)
+    note = f"Within {gap:.3g} of the optimum ({relative:.2e} relative), proved in {spent} passes."
+    if not np.isfinite(primal):
+        note = "The point is outside the domain of the problem: P is infinite."
+    return Certificate(primal, dual, gap, relative, y, note)
+
+
+def _first_guess(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, float]:
+    """phi'(z), with kinks rounded off a little; and the spread of the targets."""
+    loss, b = problem.loss, problem.b
+    spread = 1.0
+    if loss.task == "regression":
+        spread = float(np.mean(np.abs(b - np.median(b)))) or 1.0
+    if loss.gamma > 0.0 or loss.name == "poisson":
+        return loss.derivative(z, b), spread
+    # halfway across the domain at the kink itself, its ends at NEAR_KINK[0] from it
+    low, high = problem._domain
+    return np.clip(0.5 * (low + high) + (z - b) / (NEAR_KINK[0] * spread), low, high), spread
+
+
+def _improve(problem, x, intercept, y0, distance, effort):
+    """Better and better dual points, with the passes spent on them."""
+    yield y0, 0
+    start = SimpleNamespace(x=x, intercept=intercept, y=y0)
+    rng = np.random.Generator(np.random.PCG64(0))
+    if problem.penalty.l2 == 0.0:
+        from .solvers.spdc import SPDC
+
+        solver = SPDC(problem, rng, start)
+        for k in range(effort):
+            solver.advance(1)
+            yield solver.y, k + 1
+        return
+    from .solvers.dual_cd import DualCoordinateAscent
+
+    solver = DualCoordinateAscent(problem, rng, start)
+    rows, left = solver.rows, effort * solver.rows.size
+    if problem.loss.gamma == 0.0:
+        budget = left // (len(NEAR_KINK) + 1)
+        for width in NEAR_KINK:
+            near = rows[distance[rows] <= width]
+            if near.size:
+                solver.rows = near
+                solver.advance(budget // near.size)
+                left -= budget // near.size * near.size
+                yield solver.y, effort - left // rows.size
+    solver.rows = rows
+    for k in range(effort - left // max(rows.size, 1), effort):
+        solver.advance(1)
+        yield solver.y, k + 1

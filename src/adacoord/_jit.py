@@ -1,0 +1,68 @@
+"""How every kernel of the package is compiled: one decorator, one prefetch.
+
+``jit`` is ``numba.njit`` with the package's settings:
+
+* ``cache=True``: a kernel is compiled once a machine, not once a process.  Numba keeps the
+  cache beside the source, or in the user's cache folder where that cannot be written; where
+  neither can, the kernel is compiled anew in each process instead of failing at import.
+* The cache is keyed on *all* the files that hold shared scalar kernels.  Numba looks only at
+  the file of the outermost function, so an edited loss would otherwise be ignored by the
+  solvers that inline it.
+* ``error_model="numpy"`` removes the zero-division branch from the inner loops.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+#: Reassociation lets LLVM vectorise a reduction; NaN and inf keep their meaning.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+_HERE = Path(__file__).parent
+_SHARED = ("_jit.py", "_scalar.py", "_rows.py")
+_STAMP = tuple((s.st_mtime, s.st_size) for s in (Path(_HERE, f).stat() for f in _SHARED))
+
+
+def jit(function=None, *, fastmath=False):
+    """Compile ``function`` in nopython mode, cached on disk wherever a folder can be written."""
+
+    def compile_(f):
+        options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+        try:
+            dispatcher = numba.njit(cache=True, **options)(f)
+        except RuntimeError:  # numba: "cannot cache function ...: no locator available"
+            return numba.njit(**options)(f)
+        index = dispatcher._cache._cache_file
+        index._source_stamp = (index._source_stamp, _STAMP)
+        return dispatcher
+
+    return compile_ if function is None else compile_(function)
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Ask the CPU to fetch the cache line of ``array[index]``; never faults, returns nothing."""
+    if not (isinstance(array, types.Array) and array.ndim == 1):
+        return None
+
+    def codegen(context, builder, signature, args):
+        view = cgutils.create_struct_proxy(array)(context, builder, args[0])
+        pointer = builder.gep(view.data, [args[1]])
+        void_pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        i32 = ir.IntType(32)
+        f = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [void_pointer.type, i32, i32, i32]),
+            "llvm.prefetch.p0i8",
+        )
+        # read, kept in all cache levels, data
+        builder.call(f, [void_pointer, i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), codegen

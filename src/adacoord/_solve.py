@@ -1,0 +1,171 @@
+"""``solve`` and ``certify``: from a problem to a point with a proof."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .exceptions import ConvergenceWarning
+from .monitor import History, Monitor, Progress
+from .problem import Problem
+from .solvers.registry import resolve
+
+
+@dataclass(frozen=True)
+class Result:
+    """A point, and the proof of how good it is.
+
+    Attributes
+    ----------
+    x, intercept : the best primal point seen
+    y : the best feasible dual point seen
+    primal, dual : P(x, intercept) and D(y)
+    gap : P - D, a bound on P - P*
+    relative_gap : (P - D)/max(|P|, |D|, 1e-12 |P(0)|), what ``tol`` asks for
+    converged : whether ``relative_gap <= tol``
+    status : "converged", "max_passes", "max_seconds", "callback" or "interrupted"
+    passes, seconds : what it took
+    history : arrays ``passes seconds operations primal dual gap relative_gap``
+    solver : the solver that ran
+    """
+
+    x: np.ndarray
+    intercept: float
+    y: np.ndarray
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    converged: bool
+    status: str
+    passes: int
+    seconds: float
+    history: History
+    solver: str
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.solver}: {self.status} after {self.passes} passes, "
+            f"{self.seconds:.3g} s; primal={self.primal:.10g}, "
+            f"relative_gap={self.relative_gap:.2e})"
+        )
+
+
+def solve(
+    problem: Problem,
+    solver: str = "auto",
+    *,
+    tol: float = 1e-6,
+    max_passes: int = 1000,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    start: Result | None = None,
+    callback: Callable[[Progress], object] | None = None,
+    verbose: bool = False,
+    **options: Any,
+) -> Result:
+    r"""Minimise :math:`P(x, c) = \frac1n\sum_i w_i\phi_i(a_i^Tx + c) + g(x)` to a certified gap.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : {"auto", "spdc", "dcd", "sdca"}
+        ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"dcd"`` dual coordinate ascent
+        in shuffled order, ``"sdca"`` with rows drawn independently.
+    tol : float
+        Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
+    max_passes : int
+        Stop after so many passes: n row visits each.
+    max_seconds : float, optional
+        Stop after so many seconds.  The only thing here that depends on the clock.
+    seed : int
+        Same seed, same bits.
+    start : Result, optional
+        Start from its ``x``, ``intercept`` and ``y`` instead of from zero.
+    callback : callable, optional
+        Called with a :class:`~adacoord.monitor.Progress` at each gap check; a true value stops.
+    verbose : bool
+        Show a line of progress.
+    **options
+        The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``.
+
+    Returns
+    -------
+    Result
+        The best point seen, also after Ctrl-C (``status="interrupted"``).
+
+    Warns
+    -----
+    ConvergenceWarning
+        When it stopped before ``tol`` for another reason than the callback or Ctrl-C.
+    """
+    _check_limits(problem, tol, max_passes, max_seconds, seed)
+    entry = resolve(problem, solver, options)
+    if start is not None and not all(hasattr(start, a) for a in ("x", "y", "intercept")):
+        raise ValueError(
+            f"start={type(start).__name__}: it must be a Result of a problem of the same shape"
+        )
+
+    def make_solver():
+        rng = np.random.Generator(np.random.PCG64(seed))
+        return entry.load()(problem, rng, start, **options)
+
+    if verbose:
+        from .progress import ProgressLine
+
+        with ProgressLine(entry.name, tol, max_passes) as line:
+            monitor = Monitor(problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds,
+                              callback=callback, show=line.update)
+            status = monitor.run(make_solver)
+    else:
+        monitor = Monitor(problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds,
+                          callback=callback)
+        status = monitor.run(make_solver)
+    result = Result(
+        x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
+        dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
+        converged=status == "converged", status=status, passes=monitor.passes,
+        seconds=monitor.seconds, history=monitor.history, solver=entry.name,
+    )
+    if status in ("max_passes", "max_seconds"):
+        warnings.warn(_advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
+    return result
+
+
+def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
+    if not isinstance(problem, Problem):
+        raise ValueError(
+            f"problem={type(problem).__name__}: make one with adacoord.Problem(A, b, loss=..., "
+            "l2=...)"
+        )
+    if not (isinstance(tol, (int, float, np.number)) and 0.0 <= tol < np.inf):
+        raise ValueError(f"tol={tol!r}: the relative gap to reach must be a number, zero or more")
+    if isinstance(max_passes, bool) or not (
+        isinstance(max_passes, (int, np.integer)) and max_passes >= 1
+    ):
+        raise ValueError(f"max_passes={max_passes!r}: it must be a whole number, 1 or more")
+    if max_seconds is not None and not max_seconds > 0:
+        raise ValueError(f"max_seconds={max_seconds!r}: it must be positive, or None for no limit")
+    if isinstance(seed, bool) or not (isinstance(seed, (int, np.integer)) and seed >= 0):
+        raise ValueError(f"seed={seed!r}: it must be a whole number, zero or more")
+
+
+def _advice(problem: Problem, result: Result, tol: float) -> str:
+    limit = (
+        f"max_passes={result.passes}" if result.status == "max_passes"
+        else f"max_seconds after {result.passes} passes"
+    )
+    float32 = problem.matrix.dtype == np.float32 and tol < 1e-6
+    remedy = (
+        "float32 data cannot do much better: pass A as float64, or ask for less with tol"
+        if float32 and result.relative_gap < 1e-4
+        else "allow more passes, raise tol, use a stronger penalty, or scale the columns"
+    )
+    return (
+        f"{result.solver} stopped at {limit} with a relative gap of {result.relative_gap:.2e}; "
+        f"tol={tol:g} was asked for. To get there, {remedy}."
+    )

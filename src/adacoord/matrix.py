@@ -1,0 +1,197 @@
+"""One row-access layer over dense and CSR data.
+
+``as_matrix`` accepts what users have (NumPy, any SciPy sparse format, anything
+``numpy.asarray`` takes; float32/float64; int32/int64 indices; read-only, memory-mapped,
+unsorted) and copies only where the kernels could not read the data as they are: other number
+types, Fortran order, other sparse formats, and rows that name a column twice.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+class Matrix:
+    """Rows of a data matrix, as the kernels see them.
+
+    Attributes
+    ----------
+    shape : (n, d)
+    indptr : uint64 array of n+1 row starts
+    indices : uint32 or uint64 array, or None for dense rows
+    data : float32 or float64 array of one dimension, read-only
+    """
+
+    def __init__(self, shape, indptr, indices, data):
+        self.shape: tuple[int, int] = shape
+        # Read-only views: one compiled signature serves writable arrays and memory maps.
+        self.indptr = _frozen(indptr)
+        self.indices = None if indices is None else _frozen(indices)
+        self.data = _frozen(data)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    @property
+    def is_dense(self) -> bool:
+        return self.indices is None
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries (all n*d of them for dense data)."""
+        return self.data.shape[0]
+
+    @property
+    def arrays(self) -> tuple:
+        """(indptr, indices, data): what every kernel takes first."""
+        return self.indptr, self.indices, self.data
+
+    @cached_property
+    def row_sizes(self) -> np.ndarray:
+        """Stored entries of each row."""
+        return np.diff(self.indptr.view(np.int64))
+
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        """|a_i|^2 for each row, in float64."""
+        from ._rows import squared_norms
+
+        out = np.empty(self.shape[0])
+        squared_norms(self.indptr, self.data, out)
+        return out
+
+    def dot(self, x: np.ndarray) -> np.ndarray:
+        """A x, accumulated in float64 whatever the data's type."""
+        from ._rows import matvec
+
+        out = np.zeros(self.shape[0])
+        if x.any():
+            matvec(*self.arrays, np.ascontiguousarray(x, dtype=np.float64), out)
+        return out
+
+    def tdot(self, v: np.ndarray) -> np.ndarray:
+        """A' v, accumulated in float64 whatever the data's type."""
+        from ._rows import rmatvec
+
+        out = np.zeros(self.shape[1])
+        rmatvec(*self.arrays, np.ascontiguousarray(v, dtype=np.float64), out)
+        return out
+
+
+def as_matrix(A: Any, name: str = "A") -> Matrix:
+    """Check ``A`` and wrap it as a :class:`Matrix`, without a copy where none is needed."""
+    if isinstance(A, Matrix):
+        return A
+    matrix = _from_sparse(A, name) if sparse.issparse(A) else _from_dense(A, name)
+    _check_finite(matrix, name)
+    return matrix
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _float_type(dtype: np.dtype, name: str) -> np.dtype:
+    if dtype in (np.float32, np.float64):
+        return dtype
+    if dtype.kind == "f" and dtype.itemsize < 4:
+        return np.dtype(np.float32)
+    if dtype.kind in "fiub":
+        return np.dtype(np.float64)
+    raise ValueError(
+        f"{name} has dtype {dtype}: the data must be real numbers; convert them with "
+        f"{name}.astype(float) or encode the columns that are not numbers"
+    )
+
+
+def _check_shape(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"{name} has shape {shape}: it must have two dimensions, rows (samples) by columns "
+            f"(features); reshape it with {name}.reshape(-1, 1) if it is a single column"
+        )
+    if shape[0] == 0 or shape[1] == 0:
+        raise ValueError(f"{name} has shape {shape}: it needs at least one row and one column")
+
+
+def _from_dense(A: Any, name: str) -> Matrix:
+    try:
+        array = np.asarray(A)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from None
+    _check_shape(array.shape, name)
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            _float_type(array.dtype, name)
+    array = np.ascontiguousarray(array, dtype=_float_type(array.dtype, name))
+    n, d = array.shape
+    return Matrix((n, d), np.arange(n + 1, dtype=np.uint64) * np.uint64(d), None,
+                  array.reshape(-1))
+
+
+def _from_sparse(A: Any, name: str) -> Matrix:
+    _check_shape(A.shape, name)
+    dtype = _float_type(A.dtype, name)
+    csr = A if A.format == "csr" else A.tocsr()
+    _check_indices(csr, name)
+    if not csr.has_canonical_format and _has_duplicates(csr):
+        csr = csr.copy()
+        csr.sum_duplicates()
+    indptr = csr.indptr.astype(np.uint64)
+    nnz = int(indptr[-1])
+    indices, data = csr.indices[:nnz], csr.data[:nnz].astype(dtype, copy=False)
+    unsigned = np.uint32 if indices.dtype.itemsize == 4 else np.uint64
+    return Matrix(csr.shape, indptr, np.ascontiguousarray(indices).view(unsigned),
+                  np.ascontiguousarray(data))
+
+
+def _check_indices(csr: Any, name: str) -> None:
+    """Kernels do not check bounds: a broken CSR would read or write foreign memory."""
+    nnz = min(csr.indices.shape[0], csr.data.shape[0])
+    broken = (
+        csr.indptr.shape[0] != csr.shape[0] + 1
+        or csr.indptr[0] != 0
+        or np.any(np.diff(csr.indptr) < 0)
+        or csr.indptr[-1] > nnz
+    )
+    if not broken and csr.indptr[-1] > 0:
+        used = csr.indices[: csr.indptr[-1]]
+        broken = used.min() < 0 or used.max() >= csr.shape[1]
+    if broken:
+        raise ValueError(
+            f"{name} is not a valid CSR matrix of shape {csr.shape}: its indptr or indices point "
+            f"outside it; rebuild it, for example with scipy.sparse.csr_matrix({name}.tocoo())"
+        )
+
+
+def _has_duplicates(csr: Any) -> bool:
+    from ._rows import has_duplicates
+
+    unsigned = np.uint32 if csr.indices.dtype.itemsize == 4 else np.uint64
+    return has_duplicates(
+        _frozen(csr.indptr.astype(np.uint64)),
+        _frozen(csr.indices.view(unsigned)),
+        np.full(csr.shape[1], -1, dtype=np.int64),
+    )
+
+
+def _check_finite(matrix: Matrix, name: str) -> None:
+    # A sum of squares is finite only if every entry is: the norms, needed anyway, are the test.
+    bad = np.flatnonzero(~np.isfinite(matrix.squared_norms))
+    if bad.size:
+        i = int(bad[0])
+        row = matrix.data[int(matrix.indptr[i]) : int(matrix.indptr[i + 1])]
+        worst = row[np.argmax(~np.isfinite(row) | (np.abs(row) > 1e150))]
+        raise ValueError(
+            f"{name} has the value {worst} in row {i}: every entry must be a finite number whose "
+            "square is one too; drop or impute missing values, or rescale the columns"
+        )

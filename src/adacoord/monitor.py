@@ -1,0 +1,161 @@
+"""The judge: when to look, what to keep, when to stop.
+
+The monitor recomputes P, D and the gap in float64 from (x, y) and the data.  A solver's running
+sums never count, and no solver decides that it has converged.  It keeps the best primal and the
+best dual point seen, which need not be of the same moment: P_best - D_best is a certificate all
+the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .problem import Problem
+
+
+@dataclass
+class History:
+    """What each gap check saw; arrays once the run is over.
+
+    ``passes``, ``seconds`` and ``operations`` (entries of A touched) are cumulative; ``gap`` is
+    that of the best points so far, ``primal`` and ``dual`` are those of the moment.
+    """
+
+    passes: np.ndarray | list = field(default_factory=list)
+    seconds: np.ndarray | list = field(default_factory=list)
+    operations: np.ndarray | list = field(default_factory=list)
+    primal: np.ndarray | list = field(default_factory=list)
+    dual: np.ndarray | list = field(default_factory=list)
+    gap: np.ndarray | list = field(default_factory=list)
+    relative_gap: np.ndarray | list = field(default_factory=list)
+
+    def append(self, **values) -> None:
+        for name, value in values.items():
+            getattr(self, name).append(value)
+
+    def freeze(self) -> None:
+        for name in self.__dataclass_fields__:
+            setattr(self, name, np.asarray(getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is given at each gap check."""
+
+    passes: int
+    seconds: float
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    tol: float
+
+
+class Monitor:
+    """Runs one solver to one tolerance."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        tol: float,
+        max_passes: int,
+        max_seconds: float | None = None,
+        callback: Callable[[Progress], object] | None = None,
+        show: Callable[[Progress], None] | None = None,
+    ):
+        self.problem = problem
+        self.tol, self.max_passes, self.max_seconds = tol, max_passes, max_seconds
+        self.callback, self.show = callback, show
+        self.history = History()
+        self.best_primal, self.best_dual = math.inf, -math.inf
+        self.x, self.intercept = np.zeros(problem.d), 0.0
+        self.y = problem.loss.start(problem.b)
+
+    @property
+    def relative_gap(self) -> float:
+        return self.problem.relative_gap(self.best_primal, self.best_dual)
+
+    @property
+    def gap(self) -> float:
+        return max(self.best_primal - self.best_dual, 0.0)
+
+    def run(self, make_solver: Callable[[], object]) -> str:
+        """Advance the solver until a reason to stop; returns that reason.
+
+        One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
+        ``"interrupted"``.
+        """
+        self._started = time.perf_counter()
+        solver = None
+        try:
+            solver = make_solver()
+            reason = self.check(solver)
+            while not reason:
+                step = check_interval(solver.passes, solver.check_cost)
+                step = min(step, self.max_passes - solver.passes)
+                if self.max_seconds is None:
+                    solver.advance(step)
+                else:  # the clock is read each pass, the gap at the same passes as ever
+                    for _ in range(step):
+                        solver.advance(1)
+                        if self.seconds >= self.max_seconds:
+                            break
+                reason = self.check(solver)
+        except KeyboardInterrupt:
+            reason = "interrupted"
+            if solver is not None:
+                self.check(solver)  # any (x, y) is a valid point, wherever it was interrupted
+        self.history.freeze()
+        self.passes = 0 if solver is None else solver.passes
+        return reason
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    def check(self, solver) -> str:
+        """Evaluate the solver's point; the reason to stop, or an empty string."""
+        problem = self.problem
+        x, intercept = solver.x, solver.intercept
+        primal = problem.primal(x, intercept)
+        y, u = problem.feasible_dual(solver.y)
+        dual = problem._dual(y, u)
+        if primal < self.best_primal:
+            self.best_primal, self.x, self.intercept = primal, x.copy(), intercept
+        if dual > self.best_dual:
+            self.best_dual, self.y = dual, y
+        seconds = self.seconds
+        self.history.append(
+            passes=solver.passes, seconds=seconds, operations=solver.operations, primal=primal,
+            dual=dual, gap=self.gap, relative_gap=self.relative_gap,
+        )
+        progress = Progress(
+            solver.passes, seconds, self.best_primal, self.best_dual, self.gap,
+            self.relative_gap, self.tol,
+        )
+        if self.show:
+            self.show(progress)
+        if self.relative_gap <= self.tol:
+            return "converged"
+        if self.callback and self.callback(progress):
+            return "callback"
+        if solver.passes >= self.max_passes:
+            return "max_passes"
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            return "max_seconds"
+        return ""
+
+
+def check_interval(passes: int, check_cost: float) -> int:
+    """Passes to the next check, after ``passes`` of them.
+
+    A function of the pass count alone, so that a run is the same whatever the clock does.
+    Checks stay below about a fifth of the time, and later a twentieth of the passes.
+    """
+    return max(math.ceil(5.0 * check_cost), passes // 20, 1)

@@ -1,0 +1,303 @@
+r"""The problem, its dual, and the certificate that binds them.
+
+.. math::
+
+    P(x, c) &= \frac1n \sum_i w_i\, \phi_i(a_i^T x + c) + g(x) \\
+    D(y)    &= -\frac1n \sum_i w_i\, \phi_i^*(y_i) - g^*(-u), \qquad
+    u = \frac1n \sum_i w_i y_i a_i
+
+For every x, c and every feasible y, ``P(x, c) - D(y) >= P(x, c) - P*``: the gap proves how far
+from optimal a point is, whoever made it.  y is feasible when each y_i lies in the domain of its
+conjugate, when ``sum_i w_i y_i = 0`` if there is an (unpenalised) intercept c, and when
+``|u|_inf <= l1`` if l2 = 0.  :meth:`Problem.feasible_dual` makes any y feasible; nothing here
+ever evaluates a dual at a point that is not.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .losses import Loss, get_loss
+from .matrix import Matrix, as_matrix
+from .penalties import Penalty
+
+
+class Problem:
+    r"""A regularised linear model: data, a loss and a penalty.
+
+    Minimises :math:`\frac1n \sum_i w_i \phi_i(a_i^T x + c) + l_1 |x|_1 + \frac{l_2}{2}|x|_2^2`.
+
+    Parameters
+    ----------
+    A : array or sparse matrix of shape (n, d)
+        One sample a row.  float32 and float64 are used as they are.
+    b : array of shape (n,)
+        Targets: -1 and +1 for the losses of classification, counts for ``"poisson"``.
+    loss : str or Loss
+        A name, or an object that carries a parameter: ``adacoord.losses.Huber(delta=2.0)``.
+    l1, l2 : float
+        Weights of the penalty.  liblinear's ``C`` is ``l2 = 1/(n C)``.
+    positive : bool
+        Only x >= 0.
+    sample_weight : array of shape (n,), optional
+        Used exactly as given: they are not rescaled, and n stays the number of rows.
+    intercept : bool
+        Add an intercept c that is not penalised.
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        b: Any,
+        loss: str | Loss = "squared",
+        l1: float = 0.0,
+        l2: float = 0.0,
+        *,
+        positive: bool = False,
+        sample_weight: Any = None,
+        intercept: bool = False,
+    ):
+        self.loss = get_loss(loss)
+        self.penalty = Penalty(l1, l2, bool(positive))
+        self.matrix: Matrix = as_matrix(A)
+        self.n, self.d = self.matrix.shape
+        self.b = _check_targets(b, self.n, self.loss)
+        self.weights = _check_weights(sample_weight, self.n)
+        self.intercept = bool(intercept)
+
+    def __repr__(self) -> str:
+        p = self.penalty
+        return (
+            f"Problem({self.n} x {self.d}, {self.matrix.nnz} entries, {self.loss}, l1={p.l1:g}, "
+            f"l2={p.l2:g}{', positive' * p.positive}{', intercept' * self.intercept})"
+        )
+
+    # ---- values, in float64 -------------------------------------------------------------
+
+    def predict(self, x: np.ndarray, intercept: float = 0.0) -> np.ndarray:
+        """z = A x + c."""
+        z = self.matrix.dot(self._check_x(x))
+        return z + intercept if intercept else z
+
+    def primal(self, x: np.ndarray, intercept: float = 0.0) -> float:
+        """P(x, c)."""
+        values = self.loss.value(self.predict(x, intercept), self.b)
+        return self._mean(values) + self.penalty.value(np.asarray(x, dtype=np.float64))
+
+    def dual(self, y: np.ndarray) -> float:
+        """D(y), ``-inf`` where ``y`` is not feasible."""
+        y = self._check_y(y)
+        # Rounding of a balanced sum; anything larger is a violated constraint.
+        if self.intercept and abs(self._mean(y)) > 1e-12 * self._mean(np.abs(y)):
+            return -np.inf
+        return self._dual(y, self.average(y))
+
+    def gap(self, x: np.ndarray, y: np.ndarray, intercept: float = 0.0) -> float:
+        """P(x, c) - D(y') >= P(x, c) - P*, with y' the feasible point made from ``y``.
+
+        NaN when l1 = l2 = 0: without a penalty there is no such bound.
+        """
+        if not self.has_certificate:
+            return np.nan
+        return max(self.primal(x, intercept) - self._dual(*self.feasible_dual(y)), 0.0)
+
+    def average(self, y: np.ndarray) -> np.ndarray:
+        """u = (1/n) sum_i w_i y_i a_i."""
+        return self.matrix.tdot(y if self.weights is None else self.weights * y) / self.n
+
+    def relative_gap(self, primal: float, dual: float) -> float:
+        """(P - D) / max(|P|, |D|, 1e-12 |P(0)|): the meaning of every ``tol``."""
+        scale = max(abs(primal), abs(dual), 1e-12 * abs(self.null_value))
+        if not np.isfinite(scale):
+            return np.nan if np.isnan(primal) or not self.has_certificate else np.inf
+        return max(primal - dual, 0.0) / scale if scale > 0.0 else 0.0
+
+    @property
+    def has_certificate(self) -> bool:
+        """Without a penalty the dual bounds nothing that can be evaluated."""
+        return self.penalty.l1 > 0.0 or self.penalty.l2 > 0.0
+
+    @cached_property
+    def null_value(self) -> float:
+        """P(0, 0)."""
+        return self._mean(self.loss.value(np.zeros(self.n), self.b))
+
+    # ---- feasible dual points -----------------------------------------------------------
+
+    def feasible_dual(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Turn any ``y`` into a feasible one.
+
+        Clips to the domain of the conjugates, balances for the intercept, scales for l2 = 0, in
+        this order (scaling keeps the balance).  Rows of zeros take their optimal value.
+
+        Returns
+        -------
+        y, u : the feasible point and its average
+        """
+        y = np.clip(self._check_y(y), *self._domain)
+        if not self.intercept and self._zero_rows.size:
+            y[self._zero_rows] = self.loss.derivative(
+                np.zeros(self._zero_rows.size), self.b[self._zero_rows]
+            )
+        if self.intercept:
+            y = self._balance(y)
+        u = self.average(y)
+        if self.penalty.l2 == 0.0:
+            largest = float(np.max(-u if self.penalty.positive else np.abs(u)))
+            if largest > self.penalty.l1:
+                factor = self.penalty.l1 / largest
+                scaled = y * factor
+                if not self.intercept:  # rows of zeros do not enter u
+                    scaled[self._zero_rows] = y[self._zero_rows]
+                y, u = scaled, u * factor
+        return y, u
+
+    def _balance(self, y: np.ndarray) -> np.ndarray:
+        """Make sum_i w_i y_i = 0 without leaving the domain, which always contains 0."""
+        w = np.ones(self.n) if self.weights is None else self.weights
+        lo, hi = self._domain
+        if np.isneginf(lo).all() and np.isposinf(hi).all():
+            return y - (w @ y) / w.sum()
+        up, down = float(w @ np.maximum(y, 0.0)), float(w @ np.maximum(-y, 0.0))
+        if up > down:
+            return np.where(y > 0.0, y * (down / up), y)
+        return np.where(y < 0.0, y * (up / down), y) if down > up else y
+
+    def _dual(self, y: np.ndarray, u: np.ndarray) -> float:
+        return -self._mean(self.loss.conjugate(y, self.b)) - self.penalty.conjugate(-u)
+
+    def l1_max(self) -> float:
+        """The smallest l1 for which x = 0 is optimal (with the best intercept, if there is one).
+
+        Exact for smooth losses; an upper bound for losses with a kink at the null model.
+        """
+        y = self.loss.derivative(np.full(self.n, self._null_intercept()), self.b)
+        if self.intercept:
+            y = self._balance(y)
+        u = self.average(y)
+        return float(np.max(-u if self.penalty.positive else np.abs(u), initial=0.0))
+
+    def _null_intercept(self) -> float:
+        """argmin_c sum_i w_i phi_i(c), by bisection on its (monotone) derivative."""
+        if not self.intercept:
+            return 0.0
+
+        def slope(c: float) -> float:
+            return self._mean(self.loss.derivative(np.full(self.n, c), self.b))
+
+        low, high = -1.0, 1.0
+        while slope(low) > 0.0 and low > -1e300:
+            low *= 2.0
+        while slope(high) < 0.0 and high < 1e300:
+            high *= 2.0
+        for _ in range(100):
+            middle = 0.5 * (low + high)
+            if slope(middle) < 0.0:
+                low = middle
+            else:
+                high = middle
+        return 0.5 * (low + high)
+
+    # ---- what solvers need to know ------------------------------------------------------
+
+    @cached_property
+    def active(self) -> np.ndarray:
+        """Rows worth visiting: of positive weight, and not zero unless there is an intercept."""
+        keep = np.ones(self.n, dtype=bool) if self.weights is None else self.weights > 0.0
+        if not self.intercept:
+            keep &= self.matrix.squared_norms > 0.0
+        return np.flatnonzero(keep)
+
+    @cached_property
+    def _zero_rows(self) -> np.ndarray:
+        return np.flatnonzero(self.matrix.squared_norms == 0.0)
+
+    @cached_property
+    def _domain(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.loss.domain(self.b)
+
+    def _mean(self, values: np.ndarray) -> float:
+        if self.weights is None:
+            return float(np.sum(values)) / self.n
+        kept = self.weights > 0.0  # 0 * inf is not 0
+        return float(np.sum(self.weights[kept] * values[kept])) / self.n
+
+    def _check_x(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=np.float64)
+        if x.shape != (self.d,):
+            raise ValueError(
+                f"x has shape {x.shape}: this problem has {self.d} columns, so x must have "
+                f"shape ({self.d},)"
+            )
+        return x
+
+    def _check_y(self, y: np.ndarray) -> np.ndarray:
+        y = np.asarray(y, dtype=np.float64)
+        if y.shape != (self.n,):
+            raise ValueError(
+                f"y has shape {y.shape}: this problem has {self.n} rows, so y must have "
+                f"shape ({self.n},)"
+            )
+        return y
+
+
+def _as_vector(values: Any, n: int, name: str) -> np.ndarray:
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {np.shape(values)}: A has {n} rows, so {name} must have "
+            f"shape ({n},)"
+        )
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} has dtype {array.dtype}: it must hold real numbers; encode labels as "
+            "numbers first"
+        )
+    array = array.astype(np.float64)  # a copy: the problem must not change with the caller's array
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise ValueError(
+            f"{name} has the value {array[bad[0]]} at position {bad[0]}: every value must be a "
+            "finite number; drop or impute missing values"
+        )
+    return array
+
+
+def _check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
+    b = _as_vector(b, n, "b")
+    if loss.task == "classification":
+        labels = np.unique(b)
+        if not np.isin(labels, (-1.0, 1.0)).all():
+            shown = ", ".join(f"{v:g}" for v in labels[:5]) + (", ..." if labels.size > 5 else "")
+            raise ValueError(
+                f'b has the labels {shown}: loss="{loss.name}" takes -1 and +1; encode two '
+                "classes with numpy.where(b == positive_label, 1, -1)"
+            )
+        if labels.size == 1:
+            raise ValueError(
+                f"b has the single label {labels[0]:g}: a classifier needs rows of both classes"
+            )
+    if loss.task == "count" and b.min() < 0.0:
+        raise ValueError(
+            f'b has the value {b.min():g}: loss="{loss.name}" takes counts, zero or more'
+        )
+    return b
+
+
+def _check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    w = _as_vector(sample_weight, n, "sample_weight")
+    if w.min() < 0.0:
+        i = int(np.argmin(w))
+        raise ValueError(
+            f"sample_weight has the value {w[i]:g} at position {i}: weights must be zero or more"
+        )
+    if not w.any():
+        raise ValueError("sample_weight is zero for every row: at least one must be positive")
+    return w

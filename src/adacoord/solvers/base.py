@@ -1,0 +1,122 @@
+"""What a solver is: a stepper.
+
+``Solver(problem, rng, start=..., **options)``, then ``advance(passes)`` any number of times;
+``x``, ``intercept``, ``y`` give the current point, ``state()`` and ``restore()`` carry it from
+one process to another.  A solver neither measures its gap nor decides when to stop: the monitor
+does, so every solver gets tracing, time limits and interrupts for nothing.
+
+``advance(a); advance(b)`` gives the bits of ``advance(a + b)``: whatever happens between two
+steps (a flush of lazy variables, a new stage, a re-synchronisation) is tied to the count of
+passes, never to the calls.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..problem import Problem
+
+
+class Solver:
+    """A method that visits rows, on the rows worth visiting.
+
+    Rows of zero weight and (without an intercept) rows of zeros are never visited.  The N rows
+    that are left make the same problem with n replaced by N and weights W_i = w_i N/n, and a
+    weighted row behaves as the row sqrt(W_i) a_i of weight 1 (in y_i sqrt(W_i)): gamma and the
+    dual prox stay as they are, only |a_i|^2 W_i takes the place of |a_i|^2.
+    """
+
+    name: ClassVar[str]
+    #: What one gap check costs, in passes of this solver: spaces the monitor's checks.
+    check_cost: ClassVar[float] = 1.0
+    #: Attributes that make up ``state()``, beside the random generator.
+    _state: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, problem: Problem, rng: np.random.Generator, start=None):
+        self.problem = problem
+        self.rng = rng
+        self.passes = 0
+        self.operations = 0
+        self.rows = problem.active.astype(np.uint32)
+        self.n_rows = max(self.rows.size, 1)
+        w = np.ones(problem.n) if problem.weights is None else problem.weights
+        self.weight = w * (self.n_rows / problem.n)
+        x, c, self.y = start_point(problem, start)
+        self._start = x.astype(problem.matrix.dtype), float(c)
+
+    @property
+    def x(self) -> np.ndarray:
+        """The current primal point."""
+        raise NotImplementedError
+
+    @property
+    def intercept(self) -> float:
+        """The current intercept (0 if the problem has none)."""
+        raise NotImplementedError
+
+    def advance(self, passes: int) -> None:
+        """Make ``passes`` passes over the data."""
+        for _ in range(passes):
+            if self.rows.size:
+                self._pass()
+            self.passes += 1
+
+    def _pass(self) -> None:
+        raise NotImplementedError
+
+    def _count(self, order: np.ndarray) -> None:
+        m = self.problem.matrix
+        self.operations += (
+            order.size * m.shape[1] if m.is_dense else int(m.row_sizes[order].sum())
+        )
+
+    def _average(self) -> np.ndarray:
+        """u = (1/n) sum w_i y_i a_i from y itself: clears what running sums have rounded away."""
+        return self.problem.average(self.y)
+
+    def state(self) -> dict[str, np.ndarray | float | int]:
+        """The whole state as plain arrays and numbers."""
+        out = {"passes": self.passes, "operations": self.operations, "y": self.y.copy()}
+        for name in self._state:
+            value = getattr(self, name)
+            out[name] = value.copy() if isinstance(value, np.ndarray) else value
+        out["rng"] = pack_generator(self.rng)
+        return out
+
+    def restore(self, state: dict) -> None:
+        """Continue from ``state()`` of a solver made with the same problem and options."""
+        for name, value in state.items():
+            if name == "rng":
+                unpack_generator(self.rng, value)
+            else:
+                setattr(self, name, value.copy() if isinstance(value, np.ndarray) else value)
+
+
+def start_point(problem: Problem, start) -> tuple[np.ndarray, float, np.ndarray]:
+    """(x, intercept, y) to start from: ``start``'s own, or zero and the loss's dual start."""
+    if start is None:
+        return np.zeros(problem.d), 0.0, problem.loss.start(problem.b)
+    x = problem._check_x(start.x).copy()
+    y = np.clip(problem._check_y(start.y), *problem._domain)
+    return x, float(start.intercept), y
+
+
+def pack_generator(rng: np.random.Generator) -> np.ndarray:
+    """The state of a PCG64 generator as six 64-bit numbers."""
+    s = rng.bit_generator.state
+    words = [s["state"]["state"], s["state"]["inc"]]
+    halves = [(v >> shift) & (2**64 - 1) for v in words for shift in (0, 64)]
+    return np.array([*halves, s["has_uint32"], s["uinteger"]], dtype=np.uint64)
+
+
+def unpack_generator(rng: np.random.Generator, packed: np.ndarray) -> None:
+    """Undo :func:`pack_generator`."""
+    v = [int(word) for word in packed]
+    rng.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": v[0] | v[1] << 64, "inc": v[2] | v[3] << 64},
+        "has_uint32": v[4],
+        "uinteger": v[5],
+    }

@@ -1,0 +1,244 @@
+"""One pass of SPDC, three ways of holding x, u and the extrapolated point.
+
+=============  ======================================================  ======================
+dense_pass     dense rows, any penalty: the vectors as they are        O(d) a row
+scaled_pass    CSR, l2 alone: x = s z - G u with two scalars           O(nnz of the row)
+stamped_pass   CSR, any penalty: each x_j at the time of its last use  O(nnz of the row)
+=============  ======================================================  ======================
+
+All three make the same iterates (Section 6 of the paper; the tests compare them with a naive
+reference).  ``order`` lists the rows of batches of m, one batch after the other; ``kappa`` is
+1/(N p_i).  ``bias`` is (x_c, xbar_c, u_c, 1/N): the coordinate of the intercept, whose feature
+value is ``beta`` (0: no intercept) and whose penalty is 0, and the number of rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._jit import FAST, jit
+from .._rows import AHEAD, prefetch_row, row_add, row_dot
+from .._scalar import catch_up, dprox, shrink
+
+
+@jit
+def dual_step(i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi):
+    """Update y_i; returns W_i dy_i.  ``delta`` adds (delta/2)(v - center_i)^2 to phi*."""
+    s, anchor = sigma[i], y[i]
+    if delta > 0.0:  # two quadratics around y_i and center_i are one around their mean
+        factor = 1.0 / (1.0 + s * delta)
+        anchor = (anchor + s * delta * center[i]) * factor
+        s *= factor
+    new = dprox(code, alpha, epsilon, lo, hi, z, b[i], anchor, s)
+    change = weight[i] * (new - y[i])
+    y[i] = new
+    return change
+
+
+@jit
+def bias_step(bias, beta, tau, theta, direction, average):
+    """The intercept's share of the primal step: a coordinate without a penalty."""
+    old = bias[0]
+    bias[0] = old - tau * (bias[2] + beta * direction)
+    bias[1] = bias[0] + theta * (bias[0] - old)
+    bias[2] += beta * average
+
+
+@jit(fastmath=FAST)
+def _dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
+    """x+ = prox(x - tau (u + direction)), xbar = x+ + theta (x+ - x); clears ``direction``."""
+    real = x.dtype.type
+    q, step, th, bound = real(1.0 / (1.0 + lam * tau)), real(tau), real(theta), real(tau * l1)
+    zero = real(0)
+    for j in range(x.shape[0]):
+        new = q * shrink(x[j] - step * (u[j] + direction[j]), bound, positive)
+        xbar[j] = new + th * (new - x[j])
+        x[j] = new
+        direction[j] = zero
+
+
+@jit
+def dense_pass(
+    indptr, data, order, m, b, weight, sigma, kappa, y, center, delta,
+    code, alpha, epsilon, lo, hi, tau, theta, lam, l1, positive, beta, bias, change,
+    x, xbar, u, direction,
+):
+    one, inv_n = np.uint64(1), bias[3]
+    for first in range(0, order.shape[0], m):
+        last = min(first + m, order.shape[0])
+        along = average = 0.0
+        for t in range(first, last):
+            i = np.uint64(order[t])
+            z = beta * bias[1] + row_dot(None, data, indptr[i], indptr[i + one], xbar)
+            change[t - first] = dual_step(
+                i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
+            )
+        for t in range(first, last):
+            i, g = np.uint64(order[t]), change[t - first]
+            if g != 0.0:
+                along += g * kappa[i]
+                average += g * inv_n
+                # the step takes the old u: what is added to it here is subtracted there
+                row_add(None, data, indptr[i], indptr[i + one], g * (kappa[i] - inv_n), direction)
+                row_add(None, data, indptr[i], indptr[i + one], g * inv_n, u)
+        _dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive)
+        if beta != 0.0:
+            bias_step(bias, beta, tau, theta, along, average)
+
+
+@jit(fastmath=FAST)
+def _pair_dot(indices, data, start, stop, zu):
+    """(a.z, a.u) of the interleaved vectors: one cache line serves both."""
+    az = au = zu.dtype.type(0)
+    for k in range(start, stop):
+        az += data[k] * zu[indices[k], 0]
+        au += data[k] * zu[indices[k], 1]
+    return az, au
+
+
+@jit(fastmath=FAST)
+def _pair_add(indices, data, start, stop, z_scale, u_scale, zu):
+    zs, us = zu.dtype.type(z_scale), zu.dtype.type(u_scale)
+    for k in range(start, stop):
+        zu[indices[k], 0] += zs * data[k]
+        zu[indices[k], 1] += us * data[k]
+
+
+@jit(fastmath=FAST)
+def _z_add(indices, data, start, stop, scale, zu):
+    zs = zu.dtype.type(scale)
+    for k in range(start, stop):
+        zu[indices[k], 0] += zs * data[k]
+
+
+@jit
+def add_pending(indptr, indices, data, rows, scales, factor, zu):
+    """z += factor sum_k scales[k] a_rows[k]."""
+    for k in range(rows.shape[0]):
+        if scales[k] != 0.0:
+            i = np.uint64(rows[k])
+            _z_add(indices, data, indptr[i], indptr[i + np.uint64(1)], factor * scales[k], zu)
+
+
+@jit
+def scaled_pass(
+    indptr, indices, data, order, m, b, weight, sigma, kappa, y, center, delta,
+    code, alpha, epsilon, lo, hi, tau, theta, lam, beta, bias, change,
+    zu, pending, scales, restart,
+):
+    """Section 6.1 without time stamps: x = s z - G u, updated at the batch's entries only.
+
+    xbar = (1 - theta lambda tau) x - theta tau u + e, where e = -theta tau sum_k g_k
+    (kappa_k - 1/N) a_k is along the last batch's rows; it is kept inside z (``pending`` rows,
+    ``scales``) and taken out again a step later, while those entries are still in cache.
+    ``restart``: the first step's xbar is x.
+    """
+    one, inv_n = np.uint64(1), bias[3]
+    tiny = 1e-100 if zu.itemsize == 8 else 1e-15
+    q = 1.0 / (1.0 + lam * tau)
+    keep = 1.0 - theta * lam * tau
+    s, G = 1.0, 0.0
+    for first in range(0, order.shape[0], m):
+        last = min(first + m, order.shape[0])
+        z_weight, u_weight = keep * s, keep * G + theta * tau
+        if restart:
+            z_weight, u_weight, restart = s, G, False
+        for t in range(first, last):
+            if t + AHEAD < order.shape[0]:
+                prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
+            i = np.uint64(order[t])
+            az, au = _pair_dot(indices, data, indptr[i], indptr[i + one], zu)
+            z = z_weight * az - u_weight * au + beta * bias[1]
+            change[t - first] = dual_step(
+                i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
+            )
+        add_pending(indptr, indices, data, pending, scales, -1.0, zu)
+        s *= q
+        G = q * (G + tau)
+        along = average = 0.0
+        for t in range(first, last):
+            i, g = np.uint64(order[t]), change[t - first]
+            pending[t - first] = order[t]
+            scales[t - first] = -theta * tau * g * (kappa[i] - inv_n) / (keep * s)
+            if g != 0.0:
+                along += g * kappa[i]
+                average += g * inv_n
+                z_scale = g * (G * inv_n - q * tau * kappa[i]) / s + scales[t - first]
+                _pair_add(indices, data, indptr[i], indptr[i + one], z_scale, g * inv_n, zu)
+        if beta != 0.0:
+            bias_step(bias, beta, tau, theta, along, average)
+        if s < tiny or last == order.shape[0]:  # flush: s = 1, G = 0, z = x + pending
+            add_pending(indptr, indices, data, pending, scales, -1.0, zu)
+            s_, G_ = zu.dtype.type(s), zu.dtype.type(G)
+            for j in range(zu.shape[0]):
+                zu[j, 0] = s_ * zu[j, 0] - G_ * zu[j, 1]
+            for k in range(last - first):
+                scales[k] *= s
+            add_pending(indptr, indices, data, pending, scales, 1.0, zu)
+            s, G = 1.0, 0.0
+
+
+@jit
+def _visit(j, t, stamp, vectors, powers, sums, q, tau, l1, positive):
+    """Bring x_j (and x_j one step before) to time ``t``."""
+    behind = t - 1 - stamp[j]
+    if behind >= 0:
+        u = np.float64(vectors[j, 2])
+        before = catch_up(
+            np.float64(vectors[j, 0]), u, behind, powers, sums, q, tau, l1, positive
+        )
+        vectors[j, 1] = before
+        vectors[j, 0] = q * shrink(before - tau * u, tau * l1, positive)
+        stamp[j] = t
+
+
+@jit
+def stamped_pass(
+    indptr, indices, data, order, m, b, weight, sigma, kappa, y, center, delta,
+    code, alpha, epsilon, lo, hi, tau, theta, lam, l1, positive, beta, bias, change,
+    vectors, stamp, powers, sums,
+):
+    """Section 6.2: vectors[j] = (x_j, x_j one step before, u_j, direction_j) at time stamp[j]."""
+    one, inv_n = np.uint64(1), bias[3]
+    q = 1.0 / (1.0 + lam * tau)
+    bound = tau * l1
+    stamp[:] = 0
+    time = 0
+    for first in range(0, order.shape[0], m):
+        last = min(first + m, order.shape[0])
+        for t in range(first, last):
+            if t + AHEAD < order.shape[0]:
+                prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
+            i = np.uint64(order[t])
+            z = beta * bias[1]
+            for k in range(indptr[i], indptr[i + one]):
+                j = indices[k]
+                _visit(j, time, stamp, vectors, powers, sums, q, tau, l1, positive)
+                z += data[k] * (vectors[j, 0] + theta * (vectors[j, 0] - vectors[j, 1]))
+            change[t - first] = dual_step(
+                i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
+            )
+        along = average = 0.0
+        for t in range(first, last):
+            i, g = np.uint64(order[t]), change[t - first]
+            along += g * kappa[i]
+            average += g * inv_n
+            for k in range(indptr[i], indptr[i + one]):
+                vectors[indices[k], 3] += g * (kappa[i] - inv_n) * data[k]
+                vectors[indices[k], 2] += g * inv_n * data[k]
+        time += 1
+        for t in range(first, last):
+            i = np.uint64(order[t])
+            for k in range(indptr[i], indptr[i + one]):
+                j = indices[k]
+                if stamp[j] < time:
+                    old = np.float64(vectors[j, 0])
+                    step = tau * (np.float64(vectors[j, 2]) + vectors[j, 3])
+                    vectors[j, 1] = old
+                    vectors[j, 0] = q * shrink(old - step, bound, positive)
+                    vectors[j, 3] = 0.0
+                    stamp[j] = time
+        if beta != 0.0:
+            bias_step(bias, beta, tau, theta, along, average)
+    for j in range(np.uint64(stamp.shape[0])):
+        _visit(j, time, stamp, vectors, powers, sums, q, tau, l1, positive)

@@ -1,0 +1,111 @@
+"""The primal side of SPDC: x, u and xbar, each as one kernel of :mod:`.spdc_kernels` holds them.
+
+All have ``load(x, u)`` (start with xbar = x), ``refresh(u)`` (replace u, keep x and xbar),
+``run(...)`` (one pass), ``x``, and ``state`` (the arrays that make it up).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..matrix import Matrix
+from .spdc_kernels import add_pending, dense_pass, scaled_pass, stamped_pass
+
+
+class DensePrimal:
+    """Plain vectors."""
+
+    def __init__(self, matrix: Matrix, m: int):
+        self.matrix = matrix
+        self.state = {"vectors": np.zeros((4, matrix.shape[1]), dtype=matrix.dtype)}
+
+    def load(self, x, u):
+        vectors = self.state["vectors"]
+        vectors[0], vectors[1], vectors[2], vectors[3] = x, x, u, 0.0
+
+    def refresh(self, u):
+        self.state["vectors"][2] = u
+
+    @property
+    def x(self):
+        return self.state["vectors"][0].astype(np.float64)
+
+    def run(self, order, rows, duals, steps, penalty, intercept):
+        dense_pass(
+            self.matrix.indptr, self.matrix.data, order, *rows, *duals, *steps, *penalty,
+            *intercept, *self.state["vectors"],
+        )
+
+
+class ScaledPrimal:
+    """x = s z - G u; between passes s = 1 and G = 0, and z also holds the pending e of xbar."""
+
+    def __init__(self, matrix: Matrix, m: int):
+        self.matrix = matrix
+        self.state = {
+            "zu": np.zeros((matrix.shape[1], 2), dtype=matrix.dtype),
+            "pending": np.zeros(m, dtype=np.uint32),
+            "scales": np.zeros(m),
+            "restart": np.ones(1, dtype=bool),
+        }
+
+    def load(self, x, u):
+        self.state["zu"][:, 0] = x
+        self.state["zu"][:, 1] = u
+        self.state["scales"][:] = 0.0
+        self.state["restart"][0] = True
+
+    def refresh(self, u):
+        self.state["zu"][:, 1] = u
+
+    @property
+    def x(self):
+        zu = self.state["zu"].copy()
+        add_pending(*self.matrix.arrays, self.state["pending"], self.state["scales"], -1.0, zu)
+        return zu[:, 0].astype(np.float64)
+
+    def run(self, order, rows, duals, steps, penalty, intercept):
+        s = self.state
+        scaled_pass(
+            *self.matrix.arrays, order, *rows, *duals, *steps, *intercept,
+            s["zu"], s["pending"], s["scales"], bool(s["restart"][0]),
+        )
+        s["restart"][0] = False
+
+
+class StampedPrimal:
+    """x_j at the time of its last use; all of them at the present between passes."""
+
+    def __init__(self, matrix: Matrix, m: int):
+        self.matrix = matrix
+        self.state = {"vectors": np.zeros((matrix.shape[1], 4), dtype=matrix.dtype)}
+        self._stamp = np.zeros(matrix.shape[1], dtype=np.int64)
+        self._tables = (0, 0.0, 0.0), None, None
+
+    def load(self, x, u):
+        vectors = self.state["vectors"]
+        vectors[:, 0], vectors[:, 1], vectors[:, 2], vectors[:, 3] = x, x, u, 0.0
+
+    def refresh(self, u):
+        self.state["vectors"][:, 2] = u
+
+    @property
+    def x(self):
+        return self.state["vectors"][:, 0].astype(np.float64)
+
+    def run(self, order, rows, duals, steps, penalty, intercept):
+        tau, _, lam = steps
+        stamped_pass(
+            *self.matrix.arrays, order, *rows, *duals, *steps, *penalty, *intercept,
+            self.state["vectors"], self._stamp, *self._power_tables(order.size + 1, tau, lam),
+        )
+
+    def _power_tables(self, size: int, tau: float, lam: float):
+        """q^k and tau (q + ... + q^k) for every number of steps a coordinate can be behind."""
+        key = (size, tau, lam)
+        if self._tables[0] != key:
+            powers = np.exp(-np.log1p(lam * tau) * np.arange(size))
+            # tau (q + ... + q^k) = (1 - q^k)/lambda
+            sums = -np.expm1(-np.log1p(lam * tau) * np.arange(size)) / lam
+            self._tables = key, powers, sums
+        return self._tables[1:]
