@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,16 +115,16 @@ def solve(
         rng = np.random.Generator(np.random.PCG64(seed))
         return entry.load()(problem, rng, start, **options)
 
-    if verbose:
-        from .progress import ProgressLine
+    with ExitStack() as stack:
+        show = None
+        if verbose:
+            from .progress import ProgressLine
 
-        with ProgressLine(entry.name, tol, max_passes) as line:
-            monitor = Monitor(problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds,
-                              callback=callback, show=line.update)
-            status = monitor.run(make_solver)
-    else:
-        monitor = Monitor(problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds,
-                          callback=callback)
+            show = stack.enter_context(ProgressLine(entry.name, tol)).update
+        monitor = Monitor(
+            problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds, callback=callback,
+            show=show,
+        )
         status = monitor.run(make_solver)
     result = Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._jit import FAST, jit
 from .._rows import AHEAD, prefetch_row, row_add, row_dot
-from .._scalar import dprox, shrink
+from .._scalar import dead_zone, dprox, shrink
 from .base import Solver
 
 #: rho l2 / mean |a_i|^2: fastest at or below 0.1 on a9a, rcv1.subset and mushrooms.
@@ -87,10 +87,11 @@ class StochasticDualCoordinateAscent(DualCoordinateAscent):
 def _shrunk_dot(indices, data, start, stop, v, threshold, positive):
     """a_i . shrink(v, threshold)."""
     total = v.dtype.type(0)
-    bound = v.dtype.type(threshold)
+    low, high = dead_zone(threshold, positive)
+    low, high = v.dtype.type(low), v.dtype.type(high)
     for k in range(start, stop):
         j = k - start if indices is None else indices[k]
-        total += data[k] * shrink(v[j], bound, positive)
+        total += data[k] * shrink(v[j], low, high)
     return total
 
 

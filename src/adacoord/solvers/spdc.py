@@ -35,7 +35,7 @@ from .spdc_steps import (
 #: Passes between two computations of u from y itself.
 RESYNC = 32
 #: Condition number over N of the first stage of the continuation.
-FIRST_STAGE = 10.0
+FIRST_STAGE = 1.0
 #: A stage lasts until its predicted contraction is exp(-STAGE) ...
 STAGE = 0.5
 #: ... then the condition number is multiplied by this.

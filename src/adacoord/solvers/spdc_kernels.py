@@ -18,7 +18,7 @@ import numpy as np
 
 from .._jit import FAST, jit
 from .._rows import AHEAD, prefetch_row, row_add, row_dot
-from .._scalar import catch_up, dprox, shrink
+from .._scalar import catch_up, dead_zone, dprox, shrink
 
 
 @jit
@@ -48,10 +48,11 @@ def bias_step(bias, beta, tau, theta, direction, average):
 def _dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
     """x+ = prox(x - tau (u + direction)), xbar = x+ + theta (x+ - x); clears ``direction``."""
     real = x.dtype.type
-    q, step, th, bound = real(1.0 / (1.0 + lam * tau)), real(tau), real(theta), real(tau * l1)
-    zero = real(0)
+    q, step, th, zero = real(1.0 / (1.0 + lam * tau)), real(tau), real(theta), real(0)
+    low, high = dead_zone(tau * l1, positive)
+    low, high = real(low), real(high)
     for j in range(x.shape[0]):
-        new = q * shrink(x[j] - step * (u[j] + direction[j]), bound, positive)
+        new = q * shrink(x[j] - step * (u[j] + direction[j]), low, high)
         xbar[j] = new + th * (new - x[j])
         x[j] = new
         direction[j] = zero
@@ -179,20 +180,6 @@ def scaled_pass(
 
 
 @jit
-def _visit(j, t, stamp, vectors, powers, sums, q, tau, l1, positive):
-    """Bring x_j (and x_j one step before) to time ``t``."""
-    behind = t - 1 - stamp[j]
-    if behind >= 0:
-        u = np.float64(vectors[j, 2])
-        before = catch_up(
-            np.float64(vectors[j, 0]), u, behind, powers, sums, q, tau, l1, positive
-        )
-        vectors[j, 1] = before
-        vectors[j, 0] = q * shrink(before - tau * u, tau * l1, positive)
-        stamp[j] = t
-
-
-@jit
 def stamped_pass(
     indptr, indices, data, order, m, b, weight, sigma, kappa, y, center, delta,
     code, alpha, epsilon, lo, hi, tau, theta, lam, l1, positive, beta, bias, change,
@@ -201,7 +188,7 @@ def stamped_pass(
     """Section 6.2: vectors[j] = (x_j, x_j one step before, u_j, direction_j) at time stamp[j]."""
     one, inv_n = np.uint64(1), bias[3]
     q = 1.0 / (1.0 + lam * tau)
-    bound = tau * l1
+    low, high = dead_zone(tau * l1, positive)
     stamp[:] = 0
     time = 0
     for first in range(0, order.shape[0], m):
@@ -213,32 +200,56 @@ def stamped_pass(
             z = beta * bias[1]
             for k in range(indptr[i], indptr[i + one]):
                 j = indices[k]
-                _visit(j, time, stamp, vectors, powers, sums, q, tau, l1, positive)
-                z += data[k] * (vectors[j, 0] + theta * (vectors[j, 0] - vectors[j, 1]))
+                now, before = vectors[j, 0], vectors[j, 1]
+                behind = time - 1 - stamp[j]
+                if behind >= 0:
+                    u = vectors[j, 2]
+                    before = catch_up(now, u, behind, powers, sums, q, tau, l1, positive)
+                    now = q * shrink(before - tau * u, low, high)
+                    vectors[j, 0], vectors[j, 1] = now, before
+                    stamp[j] = time
+                z += data[k] * (now + theta * (now - before))
             change[t - first] = dual_step(
                 i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
         along = average = 0.0
+        time += 1
         for t in range(first, last):
             i, g = np.uint64(order[t]), change[t - first]
             along += g * kappa[i]
             average += g * inv_n
-            for k in range(indptr[i], indptr[i + one]):
-                vectors[indices[k], 3] += g * (kappa[i] - inv_n) * data[k]
-                vectors[indices[k], 2] += g * inv_n * data[k]
-        time += 1
-        for t in range(first, last):
-            i = np.uint64(order[t])
-            for k in range(indptr[i], indptr[i + one]):
-                j = indices[k]
-                if stamp[j] < time:
-                    old = np.float64(vectors[j, 0])
-                    step = tau * (np.float64(vectors[j, 2]) + vectors[j, 3])
+            u_scale, x_scale = g * inv_n, g * (kappa[i] - inv_n)
+            if m == 1:  # each entry once: no need to gather the direction first (85 -> 40 ms)
+                for k in range(indptr[i], indptr[i + one]):
+                    j = indices[k]
+                    u = vectors[j, 2] + u_scale * data[k]
+                    old = vectors[j, 0]
+                    vectors[j, 2] = u
                     vectors[j, 1] = old
-                    vectors[j, 0] = q * shrink(old - step, bound, positive)
-                    vectors[j, 3] = 0.0
+                    vectors[j, 0] = q * shrink(old - tau * (u + x_scale * data[k]), low, high)
                     stamp[j] = time
+            else:
+                for k in range(indptr[i], indptr[i + one]):
+                    vectors[indices[k], 3] += x_scale * data[k]
+                    vectors[indices[k], 2] += u_scale * data[k]
+        if m > 1:
+            for t in range(first, last):
+                i = np.uint64(order[t])
+                for k in range(indptr[i], indptr[i + one]):
+                    j = indices[k]
+                    if stamp[j] < time:
+                        old = vectors[j, 0]
+                        step = tau * (vectors[j, 2] + vectors[j, 3])
+                        vectors[j, 1] = old
+                        vectors[j, 0] = q * shrink(old - step, low, high)
+                        vectors[j, 3] = 0.0
+                        stamp[j] = time
         if beta != 0.0:
             bias_step(bias, beta, tau, theta, along, average)
-    for j in range(np.uint64(stamp.shape[0])):
-        _visit(j, time, stamp, vectors, powers, sums, q, tau, l1, positive)
+    for j in range(np.uint64(stamp.shape[0])):  # bring all of them to the present
+        behind = time - 1 - stamp[j]
+        if behind >= 0:
+            u = vectors[j, 2]
+            before = catch_up(vectors[j, 0], u, behind, powers, sums, q, tau, l1, positive)
+            vectors[j, 0] = q * shrink(before - tau * u, low, high)
+            vectors[j, 1] = before

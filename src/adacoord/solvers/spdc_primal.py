@@ -79,7 +79,7 @@ class StampedPrimal:
     def __init__(self, matrix: Matrix, m: int):
         self.matrix = matrix
         self.state = {"vectors": np.zeros((matrix.shape[1], 4), dtype=matrix.dtype)}
-        self._stamp = np.zeros(matrix.shape[1], dtype=np.int64)
+        self._stamp = np.zeros(matrix.shape[1], dtype=np.int32)
         self._tables = (0, 0.0, 0.0), None, None
 
     def load(self, x, u):

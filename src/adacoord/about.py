@@ -1,0 +1,49 @@
+"""What ``adacoord info`` tells: the installation, or a model file."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from . import __version__
+
+
+def describe_installation() -> Iterator[str]:
+    """Versions, the kernels' cache, the losses and the solvers."""
+    from ._scalar import dprox
+    from .losses import LOSSES
+    from .solvers.registry import SOLVERS
+
+    yield f"adacoord {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    packages = ("numpy", "scipy", "numba", "scikit-learn", "rich", "typer")
+    yield ", ".join(f"{name} {version(name)}" for name in packages)
+    folder = getattr(dprox._cache, "cache_path", None)
+    yield f"kernels cached in {folder}" if folder else (
+        "kernels are not cached: no folder can be written; set NUMBA_CACHE_DIR to one"
+    )
+    yield f"losses: {', '.join(LOSSES)}"
+    yield "solvers: " + ", ".join(f"{e.name} ({e.summary})" for e in SOLVERS.values())
+
+
+def describe_model(path: Path) -> Iterator[str]:
+    """What a model file holds, and the certificate it carries."""
+    from .io import load_model
+
+    model = load_model(path)
+    parameter = "" if model.loss_parameter is None else f"({model.loss_parameter:g})"
+    yield (
+        f"{path}: {model.loss}{parameter}, l1={model.l1:g}, l2={model.l2:g}"
+        f"{', positive' * model.positive}"
+    )
+    yield (
+        f"{np.count_nonzero(model.coef)} of {model.coef.size} coefficients are not zero, "
+        f"intercept {model.intercept:g}"
+    )
+    if model.classes is not None:
+        yield f"classes {model.classes[0]:g} and {model.classes[1]:g}"
+    for name, value in model.certificate.items():
+        yield f"{name}: {value:.10g}" if isinstance(value, float) else f"{name}: {value}"

@@ -1,0 +1,133 @@
+"""The command line: ``adacoord demo | fit | predict | info``.
+
+Exit codes: 0 done, 2 bad input (one line on stderr), 3 not converged (the result is still
+written), 130 interrupted (the best point so far is still written).
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Regularised linear models to a certified optimum.",
+)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 3, 2, 130
+
+
+def main() -> None:
+    """Entry point: bad input is one line and exit code 2, never a traceback."""
+    try:
+        app()
+    except (ValueError, OSError) as error:
+        err.print(f"adacoord: {error}", markup=False, soft_wrap=True)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        err.print("adacoord: interrupted")
+        sys.exit(INTERRUPTED)
+
+
+@app.command()
+def demo() -> None:
+    """Train on bundled and generated data, show the certificates, race liblinear."""
+    from .demo import run
+
+    run(out)
+
+
+@app.command()
+def fit(
+    train: Annotated[Path, typer.Argument(help="svmlight file; .gz, .bz2, .xz are read too")],
+    loss: Annotated[str | None, typer.Option(
+        help="default: logistic on two labels, squared otherwise")] = None,
+    l1: Annotated[float, typer.Option(help="weight of |x|_1")] = 0.0,
+    l2: Annotated[float | None, typer.Option(
+        help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")] = None,
+    positive: Annotated[bool, typer.Option("--positive", help="only x >= 0")] = False,
+    intercept: Annotated[bool, typer.Option(help="fit an unpenalised intercept")] = True,
+    solver: Annotated[str, typer.Option(help="auto, spdc, dcd or sdca")] = "auto",
+    tol: Annotated[float, typer.Option(help="relative duality gap to reach")] = 1e-6,
+    max_passes: Annotated[int, typer.Option(help="passes over the data at the most")] = 1000,
+    seed: Annotated[int, typer.Option(help="seed of the random order")] = 0,
+    model: Annotated[Path | None, typer.Option(help="write the model here")] = None,
+    test: Annotated[Path | None, typer.Option(help="svmlight file to evaluate on")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress line")] = False,
+) -> None:
+    """Train on a file, print the certificate, write the model."""
+    from ._solve import solve
+    from .exceptions import ConvergenceWarning
+    from .io import load_svmlight, save_model
+    from .training import evaluate, make_model, make_problem
+
+    A, targets = load_svmlight(train)
+    problem, classes = make_problem(
+        A, targets, loss=loss, l1=l1, l2=l2, positive=positive, intercept=intercept
+    )
+    err.print(str(problem), markup=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        result = solve(problem, solver, tol=tol, max_passes=max_passes, seed=seed,
+                       verbose=not quiet)
+    fitted = make_model(problem, classes, result)
+    if model is not None:
+        save_model(fitted, model)
+    out.print(
+        f"objective {result.primal:.10g}, certified within {result.gap:.3g} of the optimum "
+        f"(relative gap {result.relative_gap:.2e}); {result.solver}, {result.passes} passes, "
+        f"{result.seconds:.2f} s"
+    )
+    out.print(f"train: {evaluate(fitted, A, targets)}")
+    if test is not None:
+        out.print(f"test: {evaluate(fitted, *load_svmlight(test))}")
+    for warning in caught:
+        err.print(f"adacoord: {warning.message}", markup=False, soft_wrap=True)
+    if result.status == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+    if not result.converged:
+        raise typer.Exit(NOT_CONVERGED)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="a model file written by fit")],
+    data: Annotated[Path, typer.Argument(help="svmlight file")],
+    output: Annotated[Path | None, typer.Option(
+        "-o", "--output", help="one prediction a line; default: standard output")] = None,
+    proba: Annotated[bool, typer.Option(
+        "--proba", help="probability of the second class (logistic only)")] = False,
+) -> None:
+    """Predict with a saved model; labels of the file are ignored."""
+    from .io import load_model, load_svmlight
+    from .training import with_columns
+
+    fitted = load_model(model)
+    A = with_columns(load_svmlight(data)[0], fitted.coef.size)
+    values = fitted.predict_proba(A)[:, 1] if proba else fitted.predict(A)
+    text = "".join(f"{value:.17g}\n" for value in values)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        output.write_text(text)
+
+
+@app.command()
+def info(
+    model: Annotated[Path | None, typer.Argument(help="a model file to describe")] = None,
+) -> None:
+    """Versions, where kernels are cached, and what solvers there are; or what a model holds."""
+    from .about import describe_installation, describe_model
+
+    for line in describe_installation() if model is None else describe_model(model):
+        out.print(line, markup=False, soft_wrap=True)
