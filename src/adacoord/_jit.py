@@ -4,7 +4,8 @@
 
 * ``cache=True``: a kernel is compiled once a machine, not once a process.  Numba keeps the
   cache beside the source, or in the user's cache folder where that cannot be written; where
-  neither can, the kernel is compiled anew in each process instead of failing at import.
+  neither can, the kernel is compiled anew in each process instead of failing at import.  A full
+  disk or a damaged cache file costs a compilation, never a fit.
 * The cache is keyed on *all* the files that hold shared scalar kernels.  Numba looks only at
   the file of the outermost function, so an edited loss would otherwise be ignored by the
   solvers that inline it.
@@ -13,6 +14,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import pickle
 from pathlib import Path
 
 import numba
@@ -25,7 +28,7 @@ from numba.extending import intrinsic
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 _HERE = Path(__file__).parent
-_SHARED = ("_jit.py", "_scalar.py", "_rows.py")
+_SHARED = ("_jit.py", "_scalar.py", "_rows.py", "losses.py")
 _STAMP = tuple((s.st_mtime, s.st_size) for s in (Path(_HERE, f).stat() for f in _SHARED))
 
 
@@ -40,9 +43,31 @@ def jit(function=None, *, fastmath=False):
             return numba.njit(**options)(f)
         index = dispatcher._cache._cache_file
         index._source_stamp = (index._source_stamp, _STAMP)
+        _forgive(dispatcher._cache)
         return dispatcher
 
     return compile_ if function is None else compile_(function)
+
+
+def _forgive(cache) -> None:
+    """Make a cache that cannot be read or written one that holds nothing."""
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_overload(*args):
+        try:
+            return load(*args)
+        except Exception:  # a damaged pickle raises whatever it likes
+            return None
+
+    def save_overload(*args):
+        try:
+            save(*args)
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            # the disk is full, or the index to be extended is damaged: start a new one next time
+            with contextlib.suppress(OSError):
+                Path(cache._cache_file._index_path).unlink(missing_ok=True)
+
+    cache.load_overload, cache.save_overload = load_overload, save_overload
 
 
 @intrinsic

@@ -160,8 +160,8 @@ class Problem:
         w = np.ones(self.n) if self.weights is None else self.weights
         lo, hi = self._domain
         if np.isneginf(lo).all() and np.isposinf(hi).all():
-            return y - (w @ y) / w.sum()
-        up, down = float(w @ np.maximum(y, 0.0)), float(w @ np.maximum(-y, 0.0))
+            return y - np.sum(w * y) / w.sum()
+        up, down = np.sum(w * np.maximum(y, 0.0)), np.sum(w * np.maximum(-y, 0.0))
         if up > down:
             return np.where(y > 0.0, y * (down / up), y)
         return np.where(y < 0.0, y * (up / down), y) if down > up else y

@@ -64,7 +64,7 @@ class DualCoordinateAscent(Solver):
         if self.passes and self.passes % RESYNC == 0:
             self._synchronise()
         if self.rho:
-            self.c -= self.rho * float(self.weight @ self.y) / self.n_rows  # re-centre
+            self.c -= self.rho * float(np.sum(self.weight * self.y)) / self.n_rows  # re-centre
         order = self._order()
         self.c = dual_pass(
             *problem.matrix.arrays, order, problem.b, self.weight / self.n_rows, self.step,

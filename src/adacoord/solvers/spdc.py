@@ -121,7 +121,7 @@ class SPDC(Solver):
         self._set_stage(stage)
         self.primal.load(x, self._shifted_average())
         self.bias[1] = self.bias[0]
-        self.bias[2] = self.beta * float(self.weight[self.rows] @ self.y[self.rows]) / self.n_rows
+        self.bias[2] = self.beta * float(np.sum(self.weight * self.y)) / self.n_rows
         if self.perturbed:
             per_pass = self.steps.rate * self.n_rows / self.batch_size
             self.stage_ends = self.passes + int(np.ceil(STAGE / per_pass))
