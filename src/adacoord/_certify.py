@@ -67,23 +67,24 @@ def certify(
     if isinstance(effort, bool) or not isinstance(effort, (int, np.integer)) or effort < 0:
         raise ValueError(f"effort={effort!r}: it must be a whole number of passes, zero or more")
     x = problem._check_x(x)
-    if not np.isfinite(x).all() or not np.isfinite(intercept):
-        raise ValueError("x and intercept must hold finite numbers to be certified")
-    if intercept and not problem.intercept:
-        raise ValueError(
-            f"intercept={intercept!r}: the problem has none; make it with intercept=True"
-        )
-    z = problem.predict(x, intercept)
+    if not np.isfinite(x).all():
+        bad = x[~np.isfinite(x)][0]
+        raise ValueError(f"x has the value {bad}: only finite points can be certified")
+    intercept = problem._check_intercept(intercept)
     primal = problem.primal(x, intercept)
-    y0, spread = _first_guess(problem, z)
+    y = problem.loss.start(problem.b)
     if not problem.has_certificate:
         return Certificate(
-            primal, -np.inf, np.nan, np.nan, y0,
+            primal, -np.inf, np.nan, np.nan, y,
             "Without a penalty (l1 = l2 = 0) there is no duality gap: nothing is certified.",
         )
-    dual, y, spent = -np.inf, y0, 0
-    for candidate, passes in _improve(problem, x, intercept, y0, np.abs(z - problem.b) / spread,
-                                      effort):
+    if not np.isfinite(primal):
+        y, u = problem.feasible_dual(y)
+        return Certificate(
+            primal, problem._dual(y, u), np.inf, np.inf, y, "P is infinite at this point."
+        )
+    dual, spent = -np.inf, 0
+    for candidate, passes in _candidates(problem, x, intercept, effort):
         feasible, u = problem.feasible_dual(candidate)
         value = problem._dual(feasible, u)
         if value > dual:
@@ -94,28 +95,19 @@ def certify(
     gap = max(primal - dual, 0.0)
     relative = problem.relative_gap(primal, dual)
     note = f"Within {gap:.3g} of the optimum ({relative:.2e} relative), proved in {spent} passes."
-    if not np.isfinite(primal):
-        note = "The point is outside the domain of the problem: P is infinite."
     return Certificate(primal, dual, gap, relative, y, note)
 
 
-def _first_guess(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, float]:
-    """phi'(z), with kinks rounded off a little; and the spread of the targets."""
-    loss, b = problem.loss, problem.b
-    spread = 1.0
-    if loss.task == "regression":
-        spread = float(np.mean(np.abs(b - np.median(b)))) or 1.0
-    if loss.gamma > 0.0 or loss.name == "poisson":
-        return loss.derivative(z, b), spread
-    # halfway across the domain at the kink itself, its ends at NEAR_KINK[0] from it
-    low, high = problem._domain
-    return np.clip(0.5 * (low + high) + (z - b) / (NEAR_KINK[0] * spread), low, high), spread
-
-
-def _improve(problem, x, intercept, y0, distance, effort):
+def _candidates(problem: Problem, x: np.ndarray, intercept: float, effort: int):
     """Better and better dual points, with the passes spent on them."""
-    yield y0, 0
-    start = SimpleNamespace(x=x, intercept=intercept, y=y0)
+    z = problem.predict(x, intercept)
+    y = problem.loss.derivative(z, problem.b)
+    yield y, 0
+    kinked = problem.loss.gamma == 0.0 and problem.loss.name != "poisson"
+    if kinked:
+        y, distance = _across_kinks(problem, z)
+        yield y, 0
+    start = SimpleNamespace(x=x, intercept=intercept, y=y)
     rng = np.random.Generator(np.random.PCG64(0))
     if problem.penalty.l2 == 0.0:
         from .solvers.spdc import SPDC
@@ -129,7 +121,7 @@ def _improve(problem, x, intercept, y0, distance, effort):
 
     solver = DualCoordinateAscent(problem, rng, start)
     rows, left = solver.rows, effort * solver.rows.size
-    if problem.loss.gamma == 0.0:
+    if kinked:
         budget = left // (len(NEAR_KINK) + 1)
         for width in NEAR_KINK:
             near = rows[distance[rows] <= width]
@@ -142,3 +134,24 @@ def _improve(problem, x, intercept, y0, distance, effort):
     for k in range(effort - left // max(rows.size, 1), effort):
         solver.advance(1)
         yield solver.y, k + 1
+
+
+def _across_kinks(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A subgradient with its jumps made slopes, and each row's distance from a kink.
+
+    A kink is where the residual z - b is +epsilon or -epsilon (0 for losses without a tube); at
+    the kink itself the subgradient is put halfway, and it reaches its ends NEAR_KINK[0] away.
+    Distances are in units of the spread of the targets.
+    """
+    loss, b = problem.loss, problem.b
+    spread = 1.0
+    if loss.task == "regression":
+        spread = float(np.mean(np.abs(b - np.median(b)))) or 1.0
+    epsilon = loss.constants[1]
+    low, high = problem._domain
+    residual = (z - b) / spread
+    side = np.sign(residual) * epsilon / spread
+    if epsilon > 0.0:  # one kink on each side: from 0 to an end of the domain
+        low, high = np.where(side > 0.0, 0.0, low), np.where(side > 0.0, high, 0.0)
+    y = np.clip(0.5 * (low + high) + (residual - side) / NEAR_KINK[0], low, high)
+    return y, np.abs(residual - side)

@@ -106,6 +106,8 @@ def solve(
     """
     _check_limits(problem, tol, max_passes, max_seconds, seed)
     entry = resolve(problem, solver, options)
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r}: it must be a function of one argument, or None")
     if start is not None and not all(hasattr(start, a) for a in ("x", "y", "intercept")):
         raise ValueError(
             f"start={type(start).__name__}: it must be a Result of a problem of the same shape"
@@ -125,7 +127,7 @@ def solve(
             problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds, callback=callback,
             show=show,
         )
-        status = monitor.run(make_solver)
+        status = monitor.run(make_solver, start)
     result = Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
         dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
@@ -149,7 +151,9 @@ def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
         isinstance(max_passes, (int, np.integer)) and max_passes >= 1
     ):
         raise ValueError(f"max_passes={max_passes!r}: it must be a whole number, 1 or more")
-    if max_seconds is not None and not max_seconds > 0:
+    if max_seconds is not None and not (
+        isinstance(max_seconds, (int, float, np.number)) and max_seconds > 0
+    ):
         raise ValueError(f"max_seconds={max_seconds!r}: it must be positive, or None for no limit")
     if isinstance(seed, bool) or not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise ValueError(f"seed={seed!r}: it must be a whole number, zero or more")

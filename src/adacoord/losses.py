@@ -31,6 +31,7 @@ float64 and serves the certificate; the solvers' kernels use the compiled dual p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -135,8 +136,9 @@ class _Margin(_Quadratic):
     task = "classification"
 
 
-def _require(condition: bool, argument: str, value: float, remedy: str) -> None:
-    if not condition:  # NaN fails every comparison, so it lands here too
+def _require(value: float, inside: Callable[[float], bool], argument: str, remedy: str) -> None:
+    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not real or not inside(value):  # NaN fails every comparison
         raise ValueError(f"{argument}={value!r}: {remedy}")
 
 
@@ -157,7 +159,7 @@ class SmoothHinge(_Margin):
     parameter = "mu"
 
     def __post_init__(self):
-        _require(0 < self.mu < np.inf, "mu", self.mu,
+        _require(self.mu, lambda v: 0 < v < np.inf, "mu",
                  'the smoothing width must be positive; for mu=0 use loss="hinge"')
 
     @property
@@ -190,7 +192,7 @@ class Huber(_Quadratic):
     parameter = "delta"
 
     def __post_init__(self):
-        _require(0 < self.delta < np.inf, "delta", self.delta,
+        _require(self.delta, lambda v: 0 < v < np.inf, "delta",
                  'the threshold must be positive and finite; for no threshold use loss="squared"')
 
     @property
@@ -207,7 +209,7 @@ class EpsilonInsensitive(_Quadratic):
     parameter = "epsilon"
 
     def __post_init__(self):
-        _require(0 <= self.epsilon < np.inf, "epsilon", self.epsilon,
+        _require(self.epsilon, lambda v: 0 <= v < np.inf, "epsilon",
                  "the half-width of the tube must be zero or more, and finite")
 
     @property
@@ -246,7 +248,7 @@ class Quantile(_Quadratic):
     parameter = "q"
 
     def __post_init__(self):
-        _require(0 < self.q < 1, "q", self.q, "a quantile lies strictly between 0 and 1")
+        _require(self.q, lambda v: 0 < v < 1, "q", "a quantile lies strictly between 0 and 1")
 
     @property
     def constants(self):

@@ -122,6 +122,8 @@ def _check_shape(shape: tuple[int, ...], name: str) -> None:
 
 
 def _from_dense(A: Any, name: str) -> Matrix:
+    if np.ma.is_masked(A):
+        raise ValueError(f"{name} has masked entries: impute them first, for example with filled()")
     try:
         array = np.asarray(A)
     except ValueError as error:  # ragged lists
@@ -141,45 +143,55 @@ def _from_dense(A: Any, name: str) -> Matrix:
 def _from_sparse(A: Any, name: str) -> Matrix:
     _check_shape(A.shape, name)
     dtype = _float_type(A.dtype, name)
+    _check_indices(A, name)  # before a conversion trusts them
     csr = A if A.format == "csr" else A.tocsr()
-    _check_indices(csr, name)
     if not csr.has_canonical_format and _has_duplicates(csr):
         csr = csr.copy()
         csr.sum_duplicates()
     indptr = csr.indptr.astype(np.uint64)
     nnz = int(indptr[-1])
-    indices, data = csr.indices[:nnz], csr.data[:nnz].astype(dtype, copy=False)
-    unsigned = np.uint32 if indices.dtype.itemsize == 4 else np.uint64
-    return Matrix(csr.shape, indptr, np.ascontiguousarray(indices).view(unsigned),
-                  np.ascontiguousarray(data))
+    data = np.ascontiguousarray(csr.data[:nnz], dtype=dtype)
+    return Matrix(csr.shape, indptr, _unsigned(csr.indices[:nnz]), data)
 
 
-def _check_indices(csr: Any, name: str) -> None:
-    """Kernels do not check bounds: a broken CSR would read or write foreign memory."""
-    nnz = min(csr.indices.shape[0], csr.data.shape[0])
-    broken = (
-        csr.indptr.shape[0] != csr.shape[0] + 1
-        or csr.indptr[0] != 0
-        or np.any(np.diff(csr.indptr) < 0)
-        or csr.indptr[-1] > nnz
-    )
-    if not broken and csr.indptr[-1] > 0:
-        used = csr.indices[: csr.indptr[-1]]
-        broken = used.min() < 0 or used.max() >= csr.shape[1]
+def _unsigned(indices: np.ndarray) -> np.ndarray:
+    """A view of int32 or int64 indices; others (int16, foreign byte order) are converted."""
+    if indices.dtype not in (np.int32, np.int64):
+        indices = indices.astype(np.int64)
+    return np.ascontiguousarray(indices).view(np.uint32 if indices.itemsize == 4 else np.uint64)
+
+
+def _check_indices(A: Any, name: str) -> None:
+    """Kernels (and scipy) do not check bounds: broken indices would reach foreign memory."""
+
+    def outside(indices, size):
+        return indices.size > 0 and (indices.min() < 0 or indices.max() >= size)
+
+    broken = False
+    if A.format in ("csr", "csc"):
+        major, minor = A.shape if A.format == "csr" else A.shape[::-1]
+        broken = (
+            A.indptr.shape[0] != major + 1
+            or A.indptr[0] != 0
+            or np.any(np.diff(A.indptr) < 0)
+            or A.indptr[-1] > min(A.indices.shape[0], A.data.shape[0])
+            or outside(A.indices[: A.indptr[-1]], minor)
+        )
+    elif A.format == "coo":
+        broken = outside(A.row, A.shape[0]) or outside(A.col, A.shape[1])
     if broken:
         raise ValueError(
-            f"{name} is not a valid CSR matrix of shape {csr.shape}: its indptr or indices point "
-            f"outside it; rebuild it, for example with scipy.sparse.csr_matrix({name}.tocoo())"
+            f"{name} is not a valid {A.format.upper()} matrix of shape {A.shape}: its indices "
+            "point outside it; rebuild it from valid ones"
         )
 
 
 def _has_duplicates(csr: Any) -> bool:
     from ._rows import has_duplicates
 
-    unsigned = np.uint32 if csr.indices.dtype.itemsize == 4 else np.uint64
     return has_duplicates(
         _frozen(csr.indptr.astype(np.uint64)),
-        _frozen(csr.indices.view(unsigned)),
+        _frozen(_unsigned(csr.indices)),
         np.full(csr.shape[1], -1, dtype=np.int64),
     )
 
@@ -189,7 +201,7 @@ def _check_finite(matrix: Matrix, name: str) -> None:
     bad = np.flatnonzero(~np.isfinite(matrix.squared_norms))
     if bad.size:
         i = int(bad[0])
-        row = matrix.data[int(matrix.indptr[i]) : int(matrix.indptr[i + 1])]
+        row = matrix.data[int(matrix.indptr[i]) : int(matrix.indptr[i + 1])].astype(np.float64)
         worst = row[np.argmax(~np.isfinite(row) | (np.abs(row) > 1e150))]
         raise ValueError(
             f"{name} has the value {worst} in row {i}: every entry must be a finite number whose "

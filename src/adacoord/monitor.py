@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .problem import Problem
+from .solvers.base import start_point
 
 
 @dataclass
@@ -85,9 +86,10 @@ class Monitor:
     def gap(self) -> float:
         return max(self.best_primal - self.best_dual, 0.0)
 
-    def run(self, make_solver: Callable[[], object]) -> str:
+    def run(self, make_solver: Callable[[], object], start=None) -> str:
         """Advance the solver until a reason to stop; returns that reason.
 
+        ``start`` is looked at as it is (a dual method keeps only its y).
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
         ``"interrupted"``.
         """
@@ -95,6 +97,8 @@ class Monitor:
         solver = None
         try:
             solver = make_solver()
+            if start is not None:
+                self._look(*start_point(self.problem, start))
             reason = self.check(solver)
             while not reason:
                 step = check_interval(solver.passes, solver.check_cost)
@@ -109,8 +113,8 @@ class Monitor:
                 reason = self.check(solver)
         except KeyboardInterrupt:
             reason = "interrupted"
-            if solver is not None:
-                self.check(solver)  # any (x, y) is a valid point, wherever it was interrupted
+            if solver is not None:  # any (x, y) is a valid point, wherever it was interrupted
+                self._look(solver.x, solver.intercept, solver.y)
         self.history.freeze()
         self.passes = 0 if solver is None else solver.passes
         return reason
@@ -121,15 +125,7 @@ class Monitor:
 
     def check(self, solver) -> str:
         """Evaluate the solver's point; the reason to stop, or an empty string."""
-        problem = self.problem
-        x, intercept = solver.x, solver.intercept
-        primal = problem.primal(x, intercept)
-        y, u = problem.feasible_dual(solver.y)
-        dual = problem._dual(y, u)
-        if primal < self.best_primal:
-            self.best_primal, self.x, self.intercept = primal, x.copy(), intercept
-        if dual > self.best_dual:
-            self.best_dual, self.y = dual, y
+        primal, dual = self._look(solver.x, solver.intercept, solver.y)
         seconds = self.seconds
         self.history.append(
             passes=solver.passes, seconds=seconds, operations=solver.operations, primal=primal,
@@ -150,6 +146,18 @@ class Monitor:
         if self.max_seconds is not None and seconds >= self.max_seconds:
             return "max_seconds"
         return ""
+
+
+    def _look(self, x: np.ndarray, intercept: float, y: np.ndarray) -> tuple[float, float]:
+        """P and D of a point, which is kept if it is the best of its kind."""
+        primal = self.problem.primal(x, intercept)
+        feasible, u = self.problem.feasible_dual(y)
+        dual = self.problem._dual(feasible, u)
+        if primal < self.best_primal:
+            self.best_primal, self.x, self.intercept = primal, x.copy(), intercept
+        if dual > self.best_dual:
+            self.best_dual, self.y = dual, feasible
+        return primal, dual
 
 
 def check_interval(passes: int, check_cost: float) -> int:

@@ -80,7 +80,7 @@ class Problem:
     def predict(self, x: np.ndarray, intercept: float = 0.0) -> np.ndarray:
         """z = A x + c."""
         z = self.matrix.dot(self._check_x(x))
-        return z + intercept if intercept else z
+        return z + self._check_intercept(intercept) if intercept != 0.0 else z
 
     def primal(self, x: np.ndarray, intercept: float = 0.0) -> float:
         """P(x, c)."""
@@ -156,11 +156,23 @@ class Problem:
         return y, u
 
     def _balance(self, y: np.ndarray) -> np.ndarray:
-        """Make sum_i w_i y_i = 0 without leaving the domain, which always contains 0."""
+        """Make sum_i w_i y_i = 0 without leaving the domain, which always contains 0.
+
+        Each row gives in proportion to its room, the distance to the nearer end of its domain:
+        rows strictly inside can move at (to first order) no cost, rows at an end cannot.  Where
+        there is not enough room, the heavier of the positive and the negative part is scaled.
+        """
         w = np.ones(self.n) if self.weights is None else self.weights
         lo, hi = self._domain
-        if np.isneginf(lo).all() and np.isposinf(hi).all():
-            return y - np.sum(w * y) / w.sum()
+        room = np.minimum(y - lo, hi - y)
+        bounded = np.isfinite(room).any()
+        room[np.isinf(room)] = 1.0
+        # Three times: the first sum may be of large numbers, and D is off by c times what is left.
+        for _ in range(3):
+            total, movable = np.sum(w * y), np.sum(w * room)
+            if movable == 0.0 or (bounded and abs(total) > movable):
+                break
+            y = np.clip(y - (total / movable) * room, lo, hi)
         up, down = np.sum(w * np.maximum(y, 0.0)), np.sum(w * np.maximum(-y, 0.0))
         if up > down:
             return np.where(y > 0.0, y * (down / up), y)
@@ -172,21 +184,25 @@ class Problem:
     def l1_max(self) -> float:
         """The smallest l1 for which x = 0 is optimal (with the best intercept, if there is one).
 
-        Exact for smooth losses; an upper bound for losses with a kink at the null model.
+        Exact for smooth losses; where the null model sits at kinks, an l1 for which it is optimal.
         """
-        y = self.loss.derivative(np.full(self.n, self._null_intercept()), self.b)
-        if self.intercept:
-            y = self._balance(y)
-        u = self.average(y)
+        u = self.average(self._null_dual())
         return float(np.max(-u if self.penalty.positive else np.abs(u), initial=0.0))
 
-    def _null_intercept(self) -> float:
-        """argmin_c sum_i w_i phi_i(c), by bisection on its (monotone) derivative."""
+    def _null_dual(self) -> np.ndarray:
+        """A dual point that proves x = 0 optimal for large l1: a balanced subgradient there.
+
+        The best intercept is found by bisection on the (monotone) slope; subgradients left and
+        right of it are mixed so that they balance, which settles the rows at a kink.
+        """
         if not self.intercept:
-            return 0.0
+            return self.loss.derivative(np.zeros(self.n), self.b)
+
+        def slopes(c: float) -> np.ndarray:
+            return self.loss.derivative(np.full(self.n, c), self.b)
 
         def slope(c: float) -> float:
-            return self._mean(self.loss.derivative(np.full(self.n, c), self.b))
+            return self._mean(slopes(c))
 
         low, high = -1.0, 1.0
         while slope(low) > 0.0 and low > -1e300:
@@ -199,7 +215,11 @@ class Problem:
                 low = middle
             else:
                 high = middle
-        return 0.5 * (low + high)
+        width = 1e-9 * (1.0 + abs(low))
+        left, right = slopes(low - width), slopes(high + width)
+        below, above = self._mean(left), self._mean(right)
+        share = below / (below - above) if above > below else 0.0
+        return self._balance(left + share * (right - left))
 
     # ---- what solvers need to know ------------------------------------------------------
 
@@ -225,8 +245,19 @@ class Problem:
         kept = self.weights > 0.0  # 0 * inf is not 0
         return float(np.sum(self.weights[kept] * values[kept])) / self.n
 
+    def _check_intercept(self, intercept: float) -> float:
+        if isinstance(intercept, bool) or not isinstance(intercept, (int, float, np.number)):
+            raise ValueError(f"intercept={intercept!r}: it must be a number")
+        if not np.isfinite(intercept):
+            raise ValueError(f"intercept={intercept!r}: it must be finite")
+        if intercept != 0.0 and not self.intercept:
+            raise ValueError(
+                f"intercept={intercept!r}: the problem has none; make it with intercept=True"
+            )
+        return float(intercept)
+
     def _check_x(self, x: np.ndarray) -> np.ndarray:
-        x = np.asarray(x, dtype=np.float64)
+        x = _as_numbers(x, "x")
         if x.shape != (self.d,):
             raise ValueError(
                 f"x has shape {x.shape}: this problem has {self.d} columns, so x must have "
@@ -235,7 +266,7 @@ class Problem:
         return x
 
     def _check_y(self, y: np.ndarray) -> np.ndarray:
-        y = np.asarray(y, dtype=np.float64)
+        y = _as_numbers(y, "y")
         if y.shape != (self.n,):
             raise ValueError(
                 f"y has shape {y.shape}: this problem has {self.n} rows, so y must have "
@@ -244,8 +275,23 @@ class Problem:
         return y
 
 
+def _as_numbers(values: Any, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has dtype {array.dtype}: it must hold real numbers")
+    return array.astype(np.float64, copy=False)
+
+
 def _as_vector(values: Any, n: int, name: str) -> np.ndarray:
-    array = np.asarray(values)
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries: drop those rows, or fill them first")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as a vector of numbers: {error}") from None
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (n,):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from .._jit import jit
+from .random import uniform
 
 
 class Blocks:
@@ -77,17 +78,6 @@ def inclusion_probabilities(weights: np.ndarray, m: int) -> np.ndarray:
 
 
 @jit
-def _uniform(state):
-    """A number in (0, 1]: splitmix64, so that the kernel needs no generator of its own."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return (np.float64(z >> np.uint64(11)) + 1.0) * (1.0 / 9007199254740992.0)
-
-
-@jit
 def _search(sums, value, low):
     """The first index >= low with sums[index] >= value (the last one at the most)."""
     high = sums.shape[0] - 1
@@ -118,7 +108,7 @@ def chao(weights, sums, out, state):
     prefix = _search(sums, min(m * largest / 0.75, sums[n - 1]), m - 1) + 1
     for batch in range(out.shape[0]):
         stride = sums[prefix - 1] / m
-        position = stride * (1.0 - _uniform(state))
+        position = stride * (1.0 - uniform(state))
         i = 0
         for k in range(m):
             i = _search(sums[:prefix], position + k * stride, i)
@@ -126,11 +116,11 @@ def chao(weights, sums, out, state):
         i = prefix - 1
         while i < n - 1:
             # P(no proposal up to j) = (S_i/S_j)^{2m}: the next j has S_j >= S_i / U^{1/(2m)}
-            target = sums[i] * math.exp(-math.log(_uniform(state)) / (2.0 * m))
+            target = sums[i] * math.exp(-math.log(uniform(state)) / (2.0 * m))
             if target > sums[n - 1]:
                 break
             i = _search(sums, target, i + 1)
             accept = m * weights[i] / sums[i]
             proposal = 1.0 - math.exp(2.0 * m * math.log(sums[i - 1] / sums[i]))
-            if _uniform(state) * proposal <= accept:
-                out[batch, int(_uniform(state) * m) % m] = i
+            if uniform(state) * proposal <= accept:
+                out[batch, int(uniform(state) * m) % m] = i

@@ -98,9 +98,11 @@ def start_point(problem: Problem, start) -> tuple[np.ndarray, float, np.ndarray]
     """(x, intercept, y) to start from: ``start``'s own, or zero and the loss's dual start."""
     if start is None:
         return np.zeros(problem.d), 0.0, problem.loss.start(problem.b)
-    x = problem._check_x(start.x).copy()
+    x, c = problem._check_x(start.x).copy(), float(start.intercept) * problem.intercept
     y = np.clip(problem._check_y(start.y), *problem._domain)
-    return x, float(start.intercept), y
+    if not (np.isfinite(x).all() and np.isfinite(c) and np.isfinite(y).all()):
+        raise ValueError("start has values that are not finite: start from another result, or None")
+    return x, c, y
 
 
 def pack_generator(rng: np.random.Generator) -> np.ndarray:

@@ -74,7 +74,7 @@ def resolve(problem: Problem, solver: str, options: dict) -> Entry:
             f"{', '.join(SOLVERS)} can solve it; add a small penalty such as l2=1e-8"
         )
     name = choose(problem) if solver == "auto" else solver
-    if name not in SOLVERS:
+    if not isinstance(name, str) or name not in SOLVERS:
         raise ValueError(
             f"solver={solver!r}: not a solver; use one of auto, {', '.join(SOLVERS)}"
         )

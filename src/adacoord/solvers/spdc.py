@@ -36,10 +36,12 @@ from .spdc_steps import (
 RESYNC = 32
 #: Condition number over N of the first stage of the continuation.
 FIRST_STAGE = 1.0
-#: A stage lasts until its predicted contraction is exp(-STAGE) ...
+#: A stage lasts until its predicted contraction is exp(-STAGE).
 STAGE = 0.5
-#: ... then the condition number is multiplied by this.
-GROWTH = 1.2
+#: Condition number of stage k: (1 + k/PATIENCE)^2 times the first, so that stages get longer in
+#: proportion to their number.  (Growing it geometrically is as fast at first, but starves small
+#: problems of stages: 1e-5 after 20,000 passes where this takes 200.)
+PATIENCE = 2.0
 
 
 class SPDC(Solver):
@@ -60,7 +62,7 @@ class SPDC(Solver):
 
     name = "spdc"
     check_cost = 0.4
-    _state = ("stage", "stage_ends", "iterations", "center_x", "center_y", "bias")
+    _state = ("stage", "stage_ends", "iterations", "center_x", "center_y", "bias", "sampler_seed")
 
     def __init__(self, problem, rng, start=None, *, sampling="uniform", steps="practical",
                  batch_size=1, alpha=None):
@@ -75,7 +77,8 @@ class SPDC(Solver):
         self.norms = np.sqrt(self.weight[self.rows] * (norms + self.beta**2))
         self.iterations = 0
         self.stage = -1
-        self.stage_ends = 0.0
+        self.stage_ends = 0
+        self.sampler_seed = 0
         x, c = self._start
         c = c / self.beta if self.beta else 0.0
         self.bias = np.array([c, c, 0.0, 1.0 / self.n_rows])
@@ -90,22 +93,22 @@ class SPDC(Solver):
                 self.alpha = optimal_alpha(self.norms, lam, gamma)
             elif alpha is None and sampling == "lipschitz":
                 self.alpha = 0.5
-            self.sampler = self._make_sampler()
-            self.kappa = np.zeros(problem.n)
-            self.kappa[self.rows] = 1.0 / (self.n_rows * self.sampler.p)
+            self.sampler_seed = int(rng.integers(2**62))
+            self._make_sampler()
 
     # ---- the stages of Section 3 --------------------------------------------------------
 
     def _curvatures(self, stage: int) -> tuple[float, float]:
         """(lambda, gamma) of the problem a stage solves; the original's wherever positive."""
         lam, gamma = self.problem.penalty.l2, self.problem.loss.gamma
-        condition = FIRST_STAGE * GROWTH**stage * self.n_rows / float(np.mean(self.norms**2))
+        growth = (1.0 + stage / PATIENCE) ** 2
+        condition = FIRST_STAGE * growth * self.n_rows / float(np.mean(self.norms**2))
         if lam > 0.0 and gamma > 0.0:
             return lam, gamma
         if lam > 0.0:
             return lam, min(1.0 / (condition * lam), self._dual_scale())
         if gamma == 0.0:
-            gamma = self._dual_scale() / GROWTH ** (0.5 * stage)
+            gamma = self._dual_scale() / np.sqrt(growth)
         return 1.0 / (condition * gamma), gamma
 
     def _dual_scale(self) -> float:
@@ -148,12 +151,16 @@ class SPDC(Solver):
 
     # ---- sampling and steps -------------------------------------------------------------
 
-    def _make_sampler(self):
+    def _make_sampler(self) -> None:
         N, m = self.n_rows, self.batch_size
+        rng = np.random.Generator(np.random.PCG64(self.sampler_seed))
         if self.alpha is None or self.alpha == 0.0:
-            return Uniform(N) if m == 1 else Blocks(N, m, self.rng)
-        p = norm_mixture(self.norms, self.alpha)
-        return Weighted(p) if m == 1 else WeightedBatches(p, m, self.rng)
+            self.sampler = Uniform(N) if m == 1 else Blocks(N, m, rng)
+        else:
+            p = norm_mixture(self.norms, self.alpha)
+            self.sampler = Weighted(p) if m == 1 else WeightedBatches(p, m, rng)
+        self.kappa = np.zeros(self.problem.n)
+        self.kappa[self.rows] = 1.0 / (N * self.sampler.p)
 
     def _make_steps(self, lam: float, gamma: float) -> Steps:
         p, m = self.sampler.p, self.batch_size
@@ -199,7 +206,9 @@ class SPDC(Solver):
 
     def restore(self, state):
         super().restore({k: v for k, v in state.items() if not k.startswith("primal_")})
+        self.primal = None
         if self.stage >= 0:
+            self._make_sampler()
             self._set_stage(self.stage)
             for name, array in self.primal.state.items():
                 array[...] = state[f"primal_{name}"]
@@ -212,9 +221,11 @@ def _check_options(sampling, steps, batch_size, alpha):
         )
     if steps not in ("practical", "theory"):
         raise ValueError(f'steps={steps!r}: spdc takes "practical" or "theory"')
-    if isinstance(batch_size, bool) or batch_size != int(batch_size) or batch_size < 1:
+    if isinstance(batch_size, bool) or not (
+        isinstance(batch_size, (int, np.integer)) and batch_size >= 1
+    ):
         raise ValueError(f"batch_size={batch_size!r}: it must be a whole number, 1 or more")
-    if alpha is not None and not 0.0 <= alpha < 1.0:
+    if alpha is not None and not (isinstance(alpha, (int, float)) and 0.0 <= alpha < 1.0):
         raise ValueError(f"alpha={alpha!r}: the mixture weight must be in [0, 1)")
     if alpha is not None and sampling == "uniform":
         raise ValueError(f'alpha={alpha!r}: it is for sampling="weighted" or "lipschitz"')

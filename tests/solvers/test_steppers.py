@@ -1,0 +1,399 @@
+"""What every solver promises: steps that do not depend on how they are asked for."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import adacoord as ac
+from adacoord.monitor import check_interval
+from adacoord.solvers.registry import SOLVERS
+
+PROBLEMS = {
+    "l2": ("squared", 0.0, 0.02),
+    "l1+l2": ("logistic", 0.01, 0.02),
+    "l1": ("squared", 0.02, 0.0),
+    "hinge": ("hinge", 0.0, 0.02),
+    "hinge, l1": ("hinge", 0.01, 0.0),
+}
+SPDC_OPTIONS = [
+    {"sampling": sampling, "batch_size": m}
+    for sampling in ("uniform", "lipschitz", "weighted") for m in (1, 4, 27)
+] + [{"steps": "theory"}, {"sampling": "weighted", "steps": "theory", "batch_size": 4}]
+
+
+def name_of(value):
+    return " ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+
+
+def able(name, kind):
+    """Whether the registry lets the solver take the problem."""
+    missing = {"strongly_convex"} if PROBLEMS[kind][2] == 0.0 else set()
+    missing |= {"smooth"} if PROBLEMS[kind][0] == "hinge" else set()
+    return not missing & SOLVERS[name].needs
+
+
+def make_problem(kind, storage, *, intercept=False, weights=False, seed=0):
+    rng = np.random.default_rng(seed)
+    loss, l1, l2 = PROBLEMS[kind]
+    n, d = 27, 10
+    A = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5) * rng.exponential(1.0, (n, 1))
+    A[5] = 0.0
+    z = A @ rng.standard_normal(d) + 0.5 + 0.3 * rng.standard_normal(n)
+    return ac.Problem(
+        sparse.csr_matrix(A) if storage == "csr" else A,
+        z if loss == "squared" else np.where(z > 0, 1.0, -1.0), loss, l1, l2,
+        intercept=intercept, sample_weight=rng.exponential(1.0, n) if weights else None,
+    )
+
+
+def long_problem():  # labels are noise, hardly a penalty: far from solved in any test
+    rng = np.random.default_rng(0)
+    b = np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    return ac.Problem(rng.standard_normal((300, 30)), b, "hinge", l2=1e-9)
+
+
+def make_solver(name, problem, seed=0, start=None, **options):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return SOLVERS[name].load()(problem, rng, start, **options)
+
+
+def assert_bits(a, b):
+    for name in ("x", "y", "intercept", "passes", "operations"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+OPTIONS = [(name, o) for name in SOLVERS for o in (SPDC_OPTIONS if name == "spdc" else [{}])]
+CASES = pytest.mark.parametrize(
+    "name, options, kind", [(n, o, k) for n, o in OPTIONS for k in PROBLEMS if able(n, k)],
+    ids=name_of)
+STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
+
+
+@CASES
+@STORAGES
+def test_passes_add_up(name, options, kind, storage):
+    """advance(a); advance(b) is advance(a + b), across pass 32 and the ends of stages."""
+    problem = make_problem(kind, storage, intercept=True, weights=True)
+    whole, parts, single = (make_solver(name, problem, **options) for _ in range(3))
+    whole.advance(75)
+    for k in (3, 1, 27, 0, 2, 31, 11):
+        parts.advance(k)
+        parts.x.sum()  # to look is not to touch
+    for _ in range(75):
+        single.advance(1)
+    assert_bits(whole, parts)
+    assert_bits(whole, single)
+    assert whole.passes == 75 and (name != "spdc" or not whole.perturbed or whole.stage >= 2)
+
+
+@CASES
+@STORAGES
+def test_state_continues_elsewhere(name, options, kind, storage):
+    """state() into a fresh solver, at several moments."""
+    problem = make_problem(kind, storage, intercept=True)
+    for passes in (0, 1, 17, 32, 40):
+        first = make_solver(name, problem, **options)
+        first.advance(passes)
+        state = first.state()
+        for key, value in state.items():
+            assert isinstance(value, (np.ndarray, int, float, np.number)), key
+            assert np.asarray(value).dtype.kind in "biuf", key
+        frozen = {k: np.array(v) for k, v in state.items()}
+        first.advance(30)
+        other = make_solver(name, problem, **options)
+        other.restore(state)
+        assert other.passes == passes
+        other.advance(30)
+        assert_bits(first, other)
+        for key, value in state.items():  # copies, not views
+            np.testing.assert_array_equal(value, frozen[key], err_msg=key)
+
+
+@pytest.mark.parametrize("name, options", OPTIONS, ids=name_of)
+def test_state_is_the_whole_state(name, options):
+    """The generator is part of it: the seed of the solver that takes over does not matter."""
+    problem = make_problem("l2", "csr")
+    first, other = (make_solver(name, problem, seed, **options) for seed in (0, 1))
+    first.advance(3)
+    other.restore(first.state())
+    first.advance(3)
+    other.advance(3)
+    assert_bits(first, other)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_restore_into_a_used_solver(name):
+    first, other = (make_solver(name, make_problem("l2", "csr")) for _ in range(2))
+    other.advance(5)
+    other.restore(first.state())
+    assert_bits(first, other)
+
+
+@CASES
+@STORAGES
+def test_seeds(name, options, kind, storage):
+    problem = make_problem(kind, storage)
+    a, b, c = (make_solver(name, problem, seed, **options) for seed in (0, 0, 1))
+    for solver in (a, b, c):
+        solver.advance(3)
+    assert_bits(a, b)
+    if options.get("batch_size") != 27:  # all rows in every batch: nothing to draw
+        assert not np.array_equal(a.y, c.y)
+
+
+def test_global_random_state_is_neither_used_nor_changed():
+    found = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        found.append(ac.solve(make_problem("l2", "csr"), "spdc", batch_size=3))
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.testing.assert_array_equal(found[0].x, found[1].x)
+
+
+@CASES
+@STORAGES
+def test_y_stays_in_the_domain_and_operations_are_counted(name, options, kind, storage):
+    problem = make_problem(kind, storage)
+    solver = make_solver(name, problem, **options)
+    assert 5 not in solver.rows  # the row of zeros
+    b = problem.b
+    sizes = np.diff(problem.matrix.indptr.astype(int))
+    orders, total, m = [], 0, min(options.get("batch_size", 1), 26)
+    if name == "spdc":
+        draw = solver.sampler.order
+        solver.sampler.order = lambda *a: orders.append(draw(*a)) or orders[-1]
+    for k in range(1, 40):
+        before = solver.operations
+        solver.advance(1)
+        if problem.loss.name != "squared":  # hinge and logistic
+            assert np.all(-b * solver.y >= 0.0) and np.all(-b * solver.y <= 1.0)
+        assert np.isfinite(solver.y).all() and np.isfinite(solver.x).all()
+        if name == "spdc":
+            total += sizes[solver.rows[orders[-1]]].sum()
+            assert solver.operations == total
+            assert sum(o.size for o in orders) == k * 26 // m * m
+        elif name == "dcd":  # each row once a pass
+            assert solver.operations - before == sizes[solver.rows].sum()
+        elif name == "sdca" and storage == "dense":
+            assert solver.operations - before == 26 * 10
+
+
+@STORAGES
+@pytest.mark.parametrize("name", SOLVERS)
+def test_start(name, storage):
+    """A start point is where the solver starts, and is not written to."""
+    problem = make_problem("l1+l2", storage, intercept=True)
+    found = ac.solve(problem, name, tol=1e-10, max_passes=100_000)
+    found.x.flags.writeable = found.y.flags.writeable = False
+    solver = make_solver(name, problem, start=found)
+    np.testing.assert_array_equal(solver.y, found.y)
+    np.testing.assert_allclose(solver.x, found.x, atol=1e-4)
+    assert solver.intercept == pytest.approx(found.intercept)
+    solver.advance(40)
+    assert problem.gap(solver.x, solver.y, solver.intercept) < 1e-7
+
+
+@STORAGES
+@pytest.mark.parametrize("name", SOLVERS)
+def test_nothing_to_visit(name, storage):
+    """All rows zero, no intercept: the answer is x = 0, and nothing divides by zero."""
+    A = np.zeros((4, 3))
+    b = np.array([1.0, -1.0, 1.0, -1.0])
+    problem = ac.Problem(sparse.csr_matrix(A) if storage == "csr" else A, b, "logistic", l2=0.1)
+    result = ac.solve(problem, name, tol=1e-12)
+    assert not result.x.any()
+    assert result.primal == pytest.approx(np.log(2.0), rel=1e-14)
+    with_intercept = ac.Problem(problem.matrix, np.array([1.0, 1.0, 1.0, -1.0]), "logistic",
+                                l2=0.1, intercept=True)
+    result = ac.solve(with_intercept, name, tol=1e-9, max_passes=20_000)
+    assert result.intercept == pytest.approx(np.log(3.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_one_row(name):
+    for A in (np.array([[2.0]]), sparse.csr_matrix([[2.0]])):  # min (2x - 3)^2/2 + x^2/2
+        result = ac.solve(ac.Problem(A, [3.0], l2=1.0), name, tol=1e-14)
+        assert result.x[0] == pytest.approx(6 / 5, rel=1e-6)
+
+
+# ---- solve() and its monitor -------------------------------------------------------------------
+
+
+def assert_consistent(problem, result):
+    """The history is what a monitor may have seen, and the result its best points."""
+    h = result.history
+    arrays = (h.passes, h.seconds, h.operations, h.primal, h.dual, h.gap, h.relative_gap)
+    assert all(isinstance(a, np.ndarray) and a.shape == h.passes.shape for a in arrays)
+    least = 0 if result.status == "interrupted" else 1
+    assert h.passes[0] == 0 and np.all(np.diff(h.passes) >= least)
+    assert np.all(np.diff(h.seconds) >= 0) and np.all(np.diff(h.operations) >= least)
+    assert np.all(np.diff(h.gap) <= 0)
+    best_p, best_d = np.minimum.accumulate(h.primal), np.maximum.accumulate(h.dual)
+    np.testing.assert_allclose(h.gap, np.maximum(best_p - best_d, 0.0), rtol=1e-12)
+    assert (result.primal, result.dual) == (h.primal.min(), h.dual.max())
+    assert result.gap == h.gap[-1] and result.relative_gap == h.relative_gap[-1]
+    assert result.passes == h.passes[-1] and result.seconds >= h.seconds[-1]
+    # and the points are those the numbers belong to
+    assert problem.primal(result.x, result.intercept) == result.primal
+    assert problem.dual(result.y) == pytest.approx(result.dual, rel=1e-12)
+    assert result.converged == (result.status == "converged")
+
+
+@STORAGES
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_tolerance(kind, intercept, storage):
+    problem = make_problem(kind, storage, intercept=intercept, weights=True)
+    for name in (s for s in SOLVERS if able(s, kind)):
+        result = ac.solve(problem, name, tol=1e-5, max_passes=50_000)
+        assert result.status == "converged" and result.relative_gap <= 1e-5
+        assert result.history.relative_gap[-2] > 1e-5  # it stopped at the first that was enough
+        assert result.solver == name
+        assert_consistent(problem, result)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_max_passes(name):
+    problem = make_problem("hinge", "csr", intercept=True)
+    with pytest.warns(ac.ConvergenceWarning) as caught:
+        result = ac.solve(problem, name, tol=1e-14, max_passes=7)
+    assert (result.status, result.passes, result.converged) == ("max_passes", 7, False)
+    assert_consistent(problem, result)
+    (warning,) = caught
+    text = str(warning.message)
+    assert warning.filename == __file__  # it points at the caller
+    assert f"{result.relative_gap:.2e}" in text and "1e-14" in text and "max_passes=7" in text
+    assert re.search(r"more passes.*tol.*penalty", text)
+
+
+def test_warning_for_float32_names_the_real_reason():
+    problem = make_problem("l2", "dense")
+    A = problem.matrix.data.reshape(27, 10).astype(np.float32)
+    problem = ac.Problem(A, problem.b, l2=0.02)
+    with pytest.warns(ac.ConvergenceWarning, match="float64"):
+        ac.solve(problem, "spdc", tol=1e-15, max_passes=3000)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_max_seconds(name):
+    problem = long_problem()
+    ac.solve(problem, name, callback=lambda p: p.passes)  # compile
+    with pytest.warns(ac.ConvergenceWarning, match="max_seconds"):
+        result = ac.solve(problem, name, tol=0.0, max_passes=10**9, max_seconds=0.3)
+    assert result.status == "max_seconds" and not result.converged
+    assert 0.3 <= result.history.seconds[-1] < 1.0
+    assert_consistent(problem, result)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_callback(name):
+    problem = make_problem("l1+l2", "csr")
+    seen = []
+    result = ac.solve(problem, name, tol=1e-15,  # no warning: it was asked to stop
+                      callback=lambda p: seen.append(p) or p.passes >= 20)
+    assert result.status == "callback" and not result.converged
+    assert [p.passes for p in seen] == list(result.history.passes)
+    assert [p.gap for p in seen] == list(result.history.gap) and seen[0].tol == 1e-15
+    assert seen[-1].primal == result.primal and seen[-1].dual == result.dual
+    assert_consistent(problem, result)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("when", [0, 12])
+@pytest.mark.parametrize("once", [True, False])
+def test_interrupt_from_a_callback(name, when, once):
+    """Also when the callback would go on raising."""
+    problem = make_problem("l1+l2", "csr")
+    calls = []
+
+    def callback(progress):
+        if progress.passes >= when and not (once and calls):
+            calls.append(progress)
+            raise KeyboardInterrupt
+
+    try:
+        result = ac.solve(problem, name, tol=1e-15, callback=callback)
+    except KeyboardInterrupt:  # would end the whole test run
+        pytest.fail(f"KeyboardInterrupt left solve(); the callback was called {len(calls)} times")
+    assert result.status == "interrupted" and not result.converged
+    assert result.passes >= when
+    assert_consistent(problem, result)
+
+
+def test_other_exceptions_of_a_callback_pass_through():
+    with pytest.raises(ZeroDivisionError):
+        ac.solve(make_problem("l2", "csr"), "spdc", callback=lambda p: 1 / 0)
+
+
+CTRL_C = """
+import numpy as np, adacoord as ac
+A = np.random.default_rng(0).standard_normal((2000, 50))
+problem = ac.Problem(A, np.where(A[:, 0] > 0, 1.0, -1.0), "hinge", l2=1e-9)
+show = lambda p: print("at", p.passes, flush=True)
+r = ac.solve(problem, SOLVER, tol=1e-15, max_passes=10**9, callback=show)
+print("status", r.status, r.passes, r.gap == r.primal - r.dual, problem.gap(r.x, r.y) == r.gap)
+"""
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_ctrl_c(name):
+    """A signal in the middle of a long run, as a terminal sends it."""
+    process = subprocess.Popen([sys.executable, "-c", CTRL_C.replace("SOLVER", repr(name))],
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        for line in process.stdout:
+            if int(line.split()[1]) >= 20:  # well under way
+                break
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    last = out.splitlines()[-1].split()
+    assert last[:2] == ["status", "interrupted"] and int(last[2]) >= 20, out
+    assert last[3:] == ["True", "True"] and not err
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_warm_start_from_a_solution_is_done_at_once(name, kind):
+    """Its x and its y prove the gap it has: whoever continues knows at the first check."""
+    for by, intercept in product(SOLVERS, (False, True)):
+        if able(name, kind) and able(by, kind):
+            problem = make_problem(kind, "csr", intercept=intercept)
+            found = ac.solve(problem, by, tol=1e-6, callback=lambda p: p.passes > 900)
+            again = ac.solve(problem, name, tol=found.relative_gap + 1e-13, start=found)
+            assert (again.status, again.passes) == ("converged", 0), (by, problem)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_checks_follow_the_passes_alone(name):
+    """Two seeds, and a slow callback: the gap is looked at after the same passes."""
+    problem = long_problem()
+    runs = []
+    for seed, nap in ((0, 0.0), (1, 0.002)):
+        with pytest.warns(ac.ConvergenceWarning):
+            runs.append(ac.solve(problem, name, tol=0.0, max_passes=300, seed=seed,
+                                 callback=lambda p, nap=nap: time.sleep(nap)).history.passes)
+    np.testing.assert_array_equal(*runs)
+    expected, cost = [0], SOLVERS[name].load().check_cost
+    while expected[-1] < 300:
+        expected.append(min(expected[-1] + check_interval(expected[-1], cost), 300))
+    np.testing.assert_array_equal(runs[0], expected)
+
+
+def test_check_interval():
+    # 5 x .4 = 2 passes at first, a twentieth of the passes later, never less than one
+    assert [check_interval(k, 0.4) for k in (0, 39, 60, 1000)] == [2, 2, 3, 50]
+    assert [check_interval(k, c) for k, c in ((0, 1.0), (120, 1.0), (0, 0.0))] == [5, 6, 1]
