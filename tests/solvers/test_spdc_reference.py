@@ -282,9 +282,8 @@ def test_catch_up(x, u, k, tau, lam, l1, positive):
                                   (0.0, 0.5), (2.0, -1.0), (1.0, 1.0)])
 def test_catch_up_through_zero(x, u):
     """Each case of Section 6.2, at every number of missed steps; l1 = 1, tau = .1, l2 = .5."""
-    tables = StampedPrimal._power_tables
-    matrix = ac.Problem(sparse.eye(3, format="csr"), np.arange(3.0), l2=1.0).matrix
-    powers, sums = tables(StampedPrimal(matrix, 1), 41, 0.1, 0.5)
+    q = 1 / 1.05
+    powers, sums = q ** np.arange(41), 0.1 * np.r_[0, np.cumsum(q ** np.arange(1, 41))]
     want = x
     for k in range(41):
         got = catch_up(x, u, k, powers, sums, 1 / 1.05, 0.1, 1.0, False)

@@ -87,6 +87,7 @@ class SPDC(Solver):
         self.perturbed = problem.penalty.l2 == 0.0 or problem.loss.gamma == 0.0
         self._l2_only = problem.penalty.l1 == 0.0 and not problem.penalty.positive
         self._change = np.zeros(self.batch_size)
+        self._moves = np.zeros(problem.n)
         if self.rows.size:
             lam, gamma = self._curvatures(0)
             if alpha is None and sampling == "weighted":
@@ -192,11 +193,13 @@ class SPDC(Solver):
         self.primal.run(
             order,
             (self.batch_size, problem.b, self.weight, self.sigma, self.kappa),
-            (self.y, self.center_y, self.delta_y, problem.loss.code, *problem.loss.constants),
+            (self.y, self._moves, self.center_y, self.delta_y, problem.loss.code,
+             *problem.loss.constants),
             (self.steps.tau, self.steps.theta, self.lam),
             (penalty.l1, penalty.positive),
             (self.beta, self.bias, self._change),
         )
+        self.primal.settle()
         self.iterations += due
         self._count(order)
 

@@ -7,7 +7,7 @@ stamped_pass   CSR, any penalty: each x_j at the time of its last use  O(nnz of 
 =============  ======================================================  ======================
 
 All three make the same iterates (Section 6 of the paper; the tests compare them with a naive
-reference).  ``order`` lists the rows of batches of m, one batch after the other; ``kappa`` is
+reference).  ``moves`` gets each visited row's dy.  ``order`` lists the rows of batches of m, one batch after the other; ``kappa`` is
 1/(N p_i).  ``bias`` is (x_c, xbar_c, u_c, 1/N): the coordinate of the intercept, whose feature
 value is ``beta`` (0: no intercept) and whose penalty is 0, and the number of rows.
 """
@@ -22,17 +22,20 @@ from .._scalar import catch_up, dead_zone, dprox, shrink
 
 
 @jit
-def dual_step(i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi):
-    """Update y_i; returns W_i dy_i.  ``delta`` adds (delta/2)(v - center_i)^2 to phi*."""
+def dual_step(i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi):
+    """Update y_i and note the move; returns W_i dy_i.
+
+    ``delta`` adds (delta/2)(v - center_i)^2 to phi*.
+    """
     s, anchor = sigma[i], y[i]
     if delta > 0.0:  # two quadratics around y_i and center_i are one around their mean
         factor = 1.0 / (1.0 + s * delta)
         anchor = (anchor + s * delta * center[i]) * factor
         s *= factor
     new = dprox(code, alpha, epsilon, lo, hi, z, b[i], anchor, s)
-    change = weight[i] * (new - y[i])
+    moves[i] = new - y[i]
     y[i] = new
-    return change
+    return weight[i] * moves[i]
 
 
 @jit
@@ -60,7 +63,7 @@ def _dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
 
 @jit
 def dense_pass(
-    indptr, data, order, m, b, weight, sigma, kappa, y, center, delta,
+    indptr, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
     code, alpha, epsilon, lo, hi, tau, theta, lam, l1, positive, beta, bias, change,
     x, xbar, u, direction,
 ):
@@ -72,7 +75,7 @@ def dense_pass(
             i = np.uint64(order[t])
             z = beta * bias[1] + row_dot(None, data, indptr[i], indptr[i + one], xbar)
             change[t - first] = dual_step(
-                i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
+                i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
         for t in range(first, last):
             i, g = np.uint64(order[t]), change[t - first]
@@ -121,29 +124,46 @@ def add_pending(indptr, indices, data, rows, scales, factor, zu):
             _z_add(indices, data, indptr[i], indptr[i + np.uint64(1)], factor * scales[k], zu)
 
 
+@jit(fastmath=FAST)
+def _rescale(s, G, zu):
+    s, G = zu.dtype.type(s), zu.dtype.type(G)
+    for j in range(zu.shape[0]):
+        zu[j, 0] = s * zu[j, 0] - G * zu[j, 1]
+
+
+@jit
+def flush(indptr, indices, data, pending, scales, s, G, zu):
+    """Make z what it is for s = 1 and G = 0: x, plus the pending rows."""
+    add_pending(indptr, indices, data, pending, scales, -1.0, zu)
+    _rescale(s, G, zu)
+    for k in range(scales.shape[0]):
+        scales[k] *= s
+    add_pending(indptr, indices, data, pending, scales, 1.0, zu)
+
+
 @jit
 def scaled_pass(
-    indptr, indices, data, order, m, b, weight, sigma, kappa, y, center, delta,
+    indptr, indices, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
     code, alpha, epsilon, lo, hi, tau, theta, lam, beta, bias, change,
-    zu, pending, scales, restart,
+    zu, pending, scales, scale,
 ):
     """Section 6.1 without time stamps: x = s z - G u, updated at the batch's entries only.
 
     xbar = (1 - theta lambda tau) x - theta tau u + e, where e = -theta tau sum_k g_k
     (kappa_k - 1/N) a_k is along the last batch's rows; it is kept inside z (``pending`` rows,
     ``scales``) and taken out again a step later, while those entries are still in cache.
-    ``restart``: the first step's xbar is x.
+    ``scale`` is (s, G, restart); ``restart`` is 1 where the first step's xbar is x.
     """
     one, inv_n = np.uint64(1), bias[3]
     tiny = 1e-100 if zu.itemsize == 8 else 1e-15
     q = 1.0 / (1.0 + lam * tau)
     keep = 1.0 - theta * lam * tau
-    s, G = 1.0, 0.0
+    s, G, restart = scale
     for first in range(0, order.shape[0], m):
         last = min(first + m, order.shape[0])
         z_weight, u_weight = keep * s, keep * G + theta * tau
-        if restart:
-            z_weight, u_weight, restart = s, G, False
+        if restart > 0.0:
+            z_weight, u_weight, restart = s, G, 0.0
         for t in range(first, last):
             if t + AHEAD < order.shape[0]:
                 prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
@@ -151,7 +171,7 @@ def scaled_pass(
             az, au = _pair_dot(indices, data, indptr[i], indptr[i + one], zu)
             z = z_weight * az - u_weight * au + beta * bias[1]
             change[t - first] = dual_step(
-                i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
+                i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
         add_pending(indptr, indices, data, pending, scales, -1.0, zu)
         s *= q
@@ -168,29 +188,25 @@ def scaled_pass(
                 _pair_add(indices, data, indptr[i], indptr[i + one], z_scale, g * inv_n, zu)
         if beta != 0.0:
             bias_step(bias, beta, tau, theta, along, average)
-        if s < tiny or last == order.shape[0]:  # flush: s = 1, G = 0, z = x + pending
-            add_pending(indptr, indices, data, pending, scales, -1.0, zu)
-            s_, G_ = zu.dtype.type(s), zu.dtype.type(G)
-            for j in range(zu.shape[0]):
-                zu[j, 0] = s_ * zu[j, 0] - G_ * zu[j, 1]
-            for k in range(last - first):
-                scales[k] *= s
-            add_pending(indptr, indices, data, pending, scales, 1.0, zu)
+        if s < tiny:
+            flush(indptr, indices, data, pending, scales, s, G, zu)
             s, G = 1.0, 0.0
+    scale[0], scale[1], scale[2] = s, G, restart
 
 
 @jit
 def stamped_pass(
-    indptr, indices, data, order, m, b, weight, sigma, kappa, y, center, delta,
+    indptr, indices, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
     code, alpha, epsilon, lo, hi, tau, theta, lam, l1, positive, beta, bias, change,
-    vectors, stamp, powers, sums,
+    vectors, stamp, time, powers, sums,
 ):
-    """Section 6.2: vectors[j] = (x_j, x_j one step before, u_j, direction_j) at time stamp[j]."""
+    """Section 6.2: vectors[j] = (x_j, x_j one step before, u_j, direction_j) at time stamp[j].
+
+    Begins at ``time`` and returns the time it ends at.
+    """
     one, inv_n = np.uint64(1), bias[3]
     q = 1.0 / (1.0 + lam * tau)
     low, high = dead_zone(tau * l1, positive)
-    stamp[:] = 0
-    time = 0
     for first in range(0, order.shape[0], m):
         last = min(first + m, order.shape[0])
         for t in range(first, last):
@@ -210,7 +226,7 @@ def stamped_pass(
                     stamp[j] = time
                 z += data[k] * (now + theta * (now - before))
             change[t - first] = dual_step(
-                i, z, b, y, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
+                i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
         along = average = 0.0
         time += 1
@@ -246,10 +262,19 @@ def stamped_pass(
                         stamp[j] = time
         if beta != 0.0:
             bias_step(bias, beta, tau, theta, along, average)
-    for j in range(np.uint64(stamp.shape[0])):  # bring all of them to the present
+    return time
+
+
+@jit
+def settle_stamped(vectors, stamp, time, powers, sums, tau, lam, l1, positive):
+    """Bring every coordinate to the present, and set the clock to 0."""
+    q = 1.0 / (1.0 + lam * tau)
+    low, high = dead_zone(tau * l1, positive)
+    for j in range(np.uint64(stamp.shape[0])):
         behind = time - 1 - stamp[j]
         if behind >= 0:
             u = vectors[j, 2]
             before = catch_up(vectors[j, 0], u, behind, powers, sums, q, tau, l1, positive)
             vectors[j, 0] = q * shrink(before - tau * u, low, high)
             vectors[j, 1] = before
+        stamp[j] = 0

@@ -1,7 +1,8 @@
 """The primal side of SPDC: x, u and xbar, each as one kernel of :mod:`.spdc_kernels` holds them.
 
 All have ``load(x, u)`` (start with xbar = x), ``refresh(u)`` (replace u, keep x and xbar),
-``run(...)`` (one pass), ``x``, and ``state`` (the arrays that make it up).
+``run(...)`` (the steps of an order), ``settle()`` (bring everything to the present: at the end of
+a pass, before ``x`` is read), ``x``, and ``state`` (the arrays that make it up).
 """
 
 from __future__ import annotations
@@ -9,7 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..matrix import Matrix
-from .spdc_kernels import add_pending, dense_pass, scaled_pass, stamped_pass
+from .spdc_kernels import (
+    add_pending,
+    dense_pass,
+    flush,
+    scaled_pass,
+    settle_stamped,
+    stamped_pass,
+)
 
 
 class DensePrimal:
@@ -36,6 +44,9 @@ class DensePrimal:
             *intercept, *self.state["vectors"],
         )
 
+    def settle(self):
+        """Plain vectors are always at the present."""
+
 
 class ScaledPrimal:
     """x = s z - G u; between passes s = 1 and G = 0, and z also holds the pending e of xbar."""
@@ -46,14 +57,14 @@ class ScaledPrimal:
             "zu": np.zeros((matrix.shape[1], 2), dtype=matrix.dtype),
             "pending": np.zeros(m, dtype=np.uint32),
             "scales": np.zeros(m),
-            "restart": np.ones(1, dtype=bool),
+            "scale": np.array([1.0, 0.0, 1.0]),
         }
 
     def load(self, x, u):
         self.state["zu"][:, 0] = x
         self.state["zu"][:, 1] = u
         self.state["scales"][:] = 0.0
-        self.state["restart"][0] = True
+        self.state["scale"][:] = 1.0, 0.0, 1.0
 
     def refresh(self, u):
         self.state["zu"][:, 1] = u
@@ -68,9 +79,13 @@ class ScaledPrimal:
         s = self.state
         scaled_pass(
             *self.matrix.arrays, order, *rows, *duals, *steps, *intercept,
-            s["zu"], s["pending"], s["scales"], bool(s["restart"][0]),
+            s["zu"], s["pending"], s["scales"], s["scale"],
         )
-        s["restart"][0] = False
+
+    def settle(self):
+        s = self.state
+        flush(*self.matrix.arrays, s["pending"], s["scales"], s["scale"][0], s["scale"][1], s["zu"])
+        s["scale"][:2] = 1.0, 0.0
 
 
 class StampedPrimal:
@@ -80,7 +95,9 @@ class StampedPrimal:
         self.matrix = matrix
         self.state = {"vectors": np.zeros((matrix.shape[1], 4), dtype=matrix.dtype)}
         self._stamp = np.zeros(matrix.shape[1], dtype=np.int32)
-        self._tables = (0, 0.0, 0.0), None, None
+        self._time = 0
+        self._steps = (0.0, 0.0), (0.0, False)
+        self._tables = (0.0, 0.0), np.empty(0), np.empty(0)
 
     def load(self, x, u):
         vectors = self.state["vectors"]
@@ -95,17 +112,25 @@ class StampedPrimal:
 
     def run(self, order, rows, duals, steps, penalty, intercept):
         tau, _, lam = steps
-        stamped_pass(
+        self._steps = (tau, lam), penalty
+        self._grow_tables(self._time + order.size + 1, tau, lam)
+        self._time = stamped_pass(
             *self.matrix.arrays, order, *rows, *duals, *steps, *penalty, *intercept,
-            self.state["vectors"], self._stamp, *self._power_tables(order.size + 1, tau, lam),
+            self.state["vectors"], self._stamp, self._time, *self._tables[1:],
         )
 
-    def _power_tables(self, size: int, tau: float, lam: float):
+    def settle(self):
+        steps, penalty = self._steps
+        settle_stamped(
+            self.state["vectors"], self._stamp, self._time, *self._tables[1:], *steps, *penalty
+        )
+        self._time = 0
+
+    def _grow_tables(self, size: int, tau: float, lam: float) -> None:
         """q^k and tau (q + ... + q^k) for every number of steps a coordinate can be behind."""
-        key = (size, tau, lam)
-        if self._tables[0] != key:
-            powers = np.exp(-np.log1p(lam * tau) * np.arange(size))
-            # tau (q + ... + q^k) = (1 - q^k)/lambda
-            sums = -np.expm1(-np.log1p(lam * tau) * np.arange(size)) / lam
-            self._tables = key, powers, sums
-        return self._tables[1:]
+        key, powers, _ = self._tables
+        if key == (tau, lam) and powers.size >= size:
+            return
+        exponents = -np.log1p(lam * tau) * np.arange(size + size // 8)
+        # tau (q + ... + q^k) = (1 - q^k)/lambda
+        self._tables = (tau, lam), np.exp(exponents), -np.expm1(exponents) / lam
