@@ -189,7 +189,7 @@ def test_no_penalty(solver):
 
 @pytest.mark.parametrize("solver", ["dcd", "sdca"])
 def test_l1_alone(solver):
-    with pytest.raises(ValueError, match=f'l2=0.0: solver="{solver}" needs .*solver="spdc"'):
+    with pytest.raises(ValueError, match=f'l2=0.0: solver="{solver}" needs .*solver="apdc"'):
         ac.solve(ac.Problem(A, B, l1=0.1), solver)
 
 

@@ -38,7 +38,7 @@ class Certificate:
 
 
 def certify(
-    problem: Problem, x: np.ndarray, intercept: float = 0.0, *, effort: int = 10
+    problem: Problem, x: np.ndarray, intercept: float | np.ndarray = 0.0, *, effort: int = 10
 ) -> Certificate:
     r"""Bound :math:`P(x, c) - P^*` for any x, from any library.
 
@@ -50,8 +50,8 @@ def certify(
     Parameters
     ----------
     problem : Problem
-    x : array of shape (d,)
-    intercept : float
+    x : array of shape (d,), or (d, K) with K classes
+    intercept : float, or array of shape (K,)
     effort : int
         Passes over the data to spend on the dual point.
 
@@ -98,11 +98,13 @@ def certify(
     return Certificate(primal, dual, gap, relative, y, note)
 
 
-def _candidates(problem: Problem, x: np.ndarray, intercept: float, effort: int):
+def _candidates(problem: Problem, x: np.ndarray, intercept: float | np.ndarray, effort: int):
     """Better and better dual points, with the passes spent on them."""
     z = problem.predict(x, intercept)
     y = problem.loss.derivative(z, problem.b)
     yield y, 0
+    if problem.loss.blocks:  # smooth, and beyond the coordinate ascent below
+        return
     kinked = problem.loss.gamma == 0.0 and problem.loss.name != "poisson"
     if kinked:
         y, distance = _across_kinks(problem, z)

@@ -28,7 +28,10 @@ from numba.extending import intrinsic
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 _HERE = Path(__file__).parent
-_SHARED = ("_jit.py", "_scalar.py", "_rows.py", "losses.py")
+_SHARED = (
+    "_jit.py", "_scalar.py", "_rows.py", "_block.py", "losses.py",
+    "sampling/random.py", "sampling/tree.py", "sampling/single.py",
+)
 _STAMP = tuple((s.st_mtime, s.st_size) for s in (Path(_HERE, f).stat() for f in _SHARED))
 
 

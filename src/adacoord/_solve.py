@@ -22,7 +22,7 @@ class Result:
 
     Attributes
     ----------
-    x, intercept : the best primal point seen
+    x, intercept : the best primal point seen; of shapes (d, K) and (K,) with K classes
     y : the best feasible dual point seen
     primal, dual : P(x, intercept) and D(y)
     gap : P - D, a bound on P - P*
@@ -35,7 +35,7 @@ class Result:
     """
 
     x: np.ndarray
-    intercept: float
+    intercept: float | np.ndarray
     y: np.ndarray
     primal: float
     dual: float
@@ -74,9 +74,12 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "spdc", "dcd", "sdca"}
-        ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"dcd"`` dual coordinate ascent
-        in shuffled order, ``"sdca"`` with rows drawn independently.
+    solver : {"auto", "apdc", "spdc", "dspdc", "spd1-vr", "dcd", "sdca"}
+        ``"apdc"`` adapts step sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of
+        Zhang and Xiao (2017), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
+        adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
+        ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"dcd"`` for
+        well-conditioned smooth problems and ``"apdc"`` for the others.
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
     max_passes : int
@@ -92,7 +95,9 @@ def solve(
     verbose : bool
         Show a line of progress.
     **options
-        The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``.
+        The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``; for
+        ``"dspdc"`` and ``"spd1-vr"`` ``sampling``, ``steps``, ``delta``, ``kappa``,
+        ``delta_passes``.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from . import __version__
 def describe_installation() -> Iterator[str]:
     """Versions, the kernels' cache, the losses and the solvers."""
     from ._scalar import dprox
-    from .losses import LOSSES
+    from .losses import BLOCK_LOSSES, LOSSES
     from .solvers.registry import SOLVERS
 
     yield f"adacoord {__version__}, Python {platform.python_version()}, {platform.platform()}"
@@ -25,7 +25,7 @@ def describe_installation() -> Iterator[str]:
     yield f"kernels cached in {folder}" if folder else (
         "kernels are not cached: no folder can be written; set NUMBA_CACHE_DIR to one"
     )
-    yield f"losses: {', '.join(LOSSES)}"
+    yield f"losses: {', '.join([*LOSSES, *BLOCK_LOSSES])}"
     yield "solvers: " + ", ".join(f"{e.name} ({e.summary})" for e in SOLVERS.values())
 
 

@@ -57,7 +57,7 @@ def fit(
         help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")] = None,
     positive: Annotated[bool, typer.Option("--positive", help="only x >= 0")] = False,
     intercept: Annotated[bool, typer.Option(help="fit an unpenalised intercept")] = True,
-    solver: Annotated[str, typer.Option(help="auto, spdc, dcd or sdca")] = "auto",
+    solver: Annotated[str, typer.Option(help="auto, apdc, spdc, dcd, ...: see info")] = "auto",
     tol: Annotated[float, typer.Option(help="relative duality gap to reach")] = 1e-6,
     max_passes: Annotated[int, typer.Option(help="passes over the data at the most")] = 1000,
     seed: Annotated[int, typer.Option(help="seed of the random order")] = 0,

@@ -23,6 +23,8 @@ name                             phi(z)                         alpha  epsilon  
 
 ``logistic`` is log(1 + exp(-bz)), with phi*(v) = q log q + (1-q) log(1-q), q = -bv in [0, 1];
 ``poisson`` is exp(z) - bz for counts b >= 0, with phi*(v) = (v+b) log(v+b) - (v+b), v >= -b.
+``multinomial`` is logsumexp(z) - z_b for a vector z of K numbers and a class code b in 0..K-1,
+with phi*(v) = sum_k p_k log p_k, p = v + e_b on the simplex: its arrays have shape (n, K).
 
 A loss is (1/``gamma``)-smooth; ``gamma`` is 0 where it is not.  What is here is NumPy in
 float64 and serves the certificate; the solvers' kernels use the compiled dual prox of
@@ -36,10 +38,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
+
+from .multiclass import from_simplex
 
 #: What the compiled kernels dispatch on (see :func:`adacoord._scalar.dprox`).
-QUADRATIC, MARGIN, LOGISTIC, POISSON = range(4)
+QUADRATIC, MARGIN, LOGISTIC, POISSON, MULTINOMIAL = range(5)
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,11 @@ class Loss:
 
     name: ClassVar[str]
     code: ClassVar[int]
-    task: ClassVar[str]  # "classification": b is +1 or -1; "regression"; "count": b >= 0
+    #: "classification": b is +1 or -1; "multiclass": 0..K-1; "regression"; "count": b >= 0
+    task: ClassVar[str]
     parameter: ClassVar[str | None] = None
+    #: Whether a prediction is a vector, one number a class.
+    blocks: ClassVar[bool] = False
 
     @property
     def gamma(self) -> float:
@@ -83,7 +90,11 @@ class Loss:
         raise NotImplementedError
 
     def start(self, b: np.ndarray) -> np.ndarray:
-        """A dual point to start from: phi'(0), strictly inside the domain for entropies."""
+        """A dual point to start from: 0, which is what x = 0 answers to (u = 0).
+
+        For the logistic loss phi'(0) = -b/2 seems natural, but with a small penalty its u asks
+        for a huge x: 24 passes instead of 15 (w8a, l2 = 1e-6).
+        """
         return np.zeros(np.shape(b))
 
     def dual_prox(self, z, b, y, s) -> np.ndarray:
@@ -279,8 +290,6 @@ class Logistic(Loss):
         q = -b * v
         return xlogy(q, q) + xlogy(1.0 - q, 1.0 - q)
 
-    def start(self, b):
-        return -0.5 * np.asarray(b, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -313,20 +322,77 @@ class Poisson(Loss):
         return 1.0 - np.asarray(b, dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class Multinomial(Loss):
+    """logsumexp(z) - z_b for a vector ``z`` of one number a class and a class code ``b``."""
+
+    name = "multinomial"
+    code = MULTINOMIAL
+    task = "multiclass"
+    blocks = True
+    gamma = 2.0  # in the Euclidean norm: the Hessian diag(p) - pp' is at most 1/2
+    constants = (0.0, 0.0, 0.0, 0.0)
+
+    def value(self, z, b):
+        rows = np.arange(b.size)
+        z = z - z[rows, b][:, None]
+        top = z.argmax(axis=1)
+        largest = z[rows, top]
+        e = np.exp(z - largest[:, None])
+        e[rows, top] = 0.0  # log1p keeps the digits of a small loss
+        return largest + np.log1p(e.sum(axis=1))
+
+    def derivative(self, z, b):
+        e = np.exp(z - z.max(axis=1, keepdims=True))
+        return from_simplex(e / e.sum(axis=1, keepdims=True), b)
+
+    def domain(self, b):
+        """The box around the simplex."""
+        lo = np.zeros((b.size, int(b.max()) + 1))
+        lo[np.arange(b.size), b] = -1.0
+        return lo, lo + 1.0
+
+    def conjugate(self, v, b):
+        rows = np.arange(b.size)
+        own, p = v[rows, b], v.copy()
+        p[rows, b] = 0.0
+        inside = (p >= 0.0).all(axis=1) & (own >= -1.0) & (np.abs(v.sum(axis=1)) <= 1e-12)
+        p, own = np.where(inside[:, None], p, 0.0), np.where(inside, own, 0.0)
+        values = xlogy(p, p).sum(axis=1) + xlog1py(1.0 + own, own)
+        return np.where(inside, values, np.inf)
+
+    def start(self, b):
+        return np.zeros((b.size, int(b.max()) + 1))
+
+    def dual_prox(self, z, b, y, s):
+        """Rowwise, as the kernels do it; ``s`` is one number a row."""
+        from ._block import dprox_blocks
+
+        z, y = (np.ascontiguousarray(a, dtype=np.float64) for a in (z, y))
+        s = np.ascontiguousarray(np.broadcast_to(s, b.shape), dtype=np.float64)
+        out = np.empty_like(z)
+        dprox_blocks(z, b, y, s, out)
+        return out
+
+
+#: The losses of one number a row.
 LOSSES: dict[str, type[Loss]] = {
     cls.name: cls
     for cls in (Squared, SmoothHinge, Hinge, SquaredHinge, Logistic, Huber, EpsilonInsensitive,
                 SquaredEpsilonInsensitive, Absolute, Quantile, Poisson)
 }
+#: The losses of a vector a row.
+BLOCK_LOSSES: dict[str, type[Loss]] = {Multinomial.name: Multinomial}
 
 
 def get_loss(loss: str | Loss) -> Loss:
     """The loss object for a name (with default parameters) or for itself."""
     if isinstance(loss, Loss):
         return loss
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]()
+    known = LOSSES | BLOCK_LOSSES
+    if isinstance(loss, str) and loss in known:
+        return known[loss]()
     raise ValueError(
-        f"loss={loss!r}: not a loss; use one of {', '.join(sorted(LOSSES))}, or an object such "
+        f"loss={loss!r}: not a loss; use one of {', '.join(sorted(known))}, or an object such "
         "as adacoord.losses.Huber(delta=1.35)"
     )

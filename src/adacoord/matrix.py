@@ -66,20 +66,24 @@ class Matrix:
         return out
 
     def dot(self, x: np.ndarray) -> np.ndarray:
-        """A x, accumulated in float64 whatever the data's type."""
+        """A x, accumulated in float64 whatever the data's type; ``x`` may have K columns."""
+        from ._block import matmat
         from ._rows import matvec
 
-        out = np.zeros(self.shape[0])
+        out = np.zeros(self.shape[:1] + x.shape[1:])
         if x.any():
-            matvec(*self.arrays, np.ascontiguousarray(x, dtype=np.float64), out)
+            product = matvec if x.ndim == 1 else matmat
+            product(*self.arrays, np.ascontiguousarray(x, dtype=np.float64), out)
         return out
 
     def tdot(self, v: np.ndarray) -> np.ndarray:
-        """A' v, accumulated in float64 whatever the data's type."""
+        """A' v, accumulated in float64 whatever the data's type; ``v`` may have K columns."""
+        from ._block import rmatmat
         from ._rows import rmatvec
 
-        out = np.zeros(self.shape[1])
-        rmatvec(*self.arrays, np.ascontiguousarray(v, dtype=np.float64), out)
+        out = np.zeros(self.shape[1:] + v.shape[1:])
+        product = rmatvec if v.ndim == 1 else rmatmat
+        product(*self.arrays, np.ascontiguousarray(v, dtype=np.float64), out)
         return out
 
 

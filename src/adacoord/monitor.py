@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,7 +76,7 @@ class Monitor:
         self.callback, self.show = callback, show
         self.history = History()
         self.best_primal, self.best_dual = math.inf, -math.inf
-        self.x, self.intercept = np.zeros(problem.d), 0.0
+        self.x, self.intercept = np.zeros(problem.x_shape), problem.no_intercept
         self.y = problem.loss.start(problem.b)
 
     @property
@@ -148,13 +149,17 @@ class Monitor:
         return ""
 
 
-    def _look(self, x: np.ndarray, intercept: float, y: np.ndarray) -> tuple[float, float]:
+    def _look(
+        self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray
+    ) -> tuple[float, float]:
         """P and D of a point, which is kept if it is the best of its kind."""
-        primal = self.problem.primal(x, intercept)
-        feasible, u = self.problem.feasible_dual(y)
-        dual = self.problem._dual(feasible, u)
+        # A solver may wander off for a while: an infinite P or D is simply not the best.
+        with np.errstate(over="ignore", invalid="ignore"):
+            primal = self.problem.primal(x, intercept)
+            feasible, u = self.problem.feasible_dual(y)
+            dual = self.problem._dual(feasible, u)
         if primal < self.best_primal:
-            self.best_primal, self.x, self.intercept = primal, x.copy(), intercept
+            self.best_primal, self.x, self.intercept = primal, x.copy(), copy(intercept)
         if dual > self.best_dual:
             self.best_dual, self.y = dual, feasible
         return primal, dual

@@ -11,6 +11,9 @@ from optimal a point is, whoever made it.  y is feasible when each y_i lies in t
 conjugate, when ``sum_i w_i y_i = 0`` if there is an (unpenalised) intercept c, and when
 ``|u|_inf <= l1`` if l2 = 0.  :meth:`Problem.feasible_dual` makes any y feasible; nothing here
 ever evaluates a dual at a point that is not.
+
+With the multinomial loss and K classes x has shape (d, K), c (K,) and y (n, K); the sums above
+are then taken for each class.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import numpy as np
 
 from .losses import Loss, get_loss
 from .matrix import Matrix, as_matrix
+from .multiclass import balance, check_codes, into_domain
 from .penalties import Penalty
 
 
@@ -35,7 +39,8 @@ class Problem:
     A : array or sparse matrix of shape (n, d)
         One sample a row.  float32 and float64 are used as they are.
     b : array of shape (n,)
-        Targets: -1 and +1 for the losses of classification, counts for ``"poisson"``.
+        Targets: -1 and +1 for the losses of classification, counts for ``"poisson"``, the class
+        codes 0..K-1 for ``"multinomial"``.
     loss : str or Loss
         A name, or an object that carries a parameter: ``adacoord.losses.Huber(delta=2.0)``.
     l1, l2 : float
@@ -67,6 +72,7 @@ class Problem:
         self.b = _check_targets(b, self.n, self.loss)
         self.weights = _check_weights(sample_weight, self.n)
         self.intercept = bool(intercept)
+        self._block = (int(self.b.max()) + 1,) if self.loss.blocks else ()
 
     def __repr__(self) -> str:
         p = self.penalty
@@ -77,12 +83,14 @@ class Problem:
 
     # ---- values, in float64 -------------------------------------------------------------
 
-    def predict(self, x: np.ndarray, intercept: float = 0.0) -> np.ndarray:
+    def predict(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> np.ndarray:
         """z = A x + c."""
         z = self.matrix.dot(self._check_x(x))
-        return z + self._check_intercept(intercept) if intercept != 0.0 else z
+        if np.isscalar(intercept) and intercept == 0.0:
+            return z
+        return z + self._check_intercept(intercept)
 
-    def primal(self, x: np.ndarray, intercept: float = 0.0) -> float:
+    def primal(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> float:
         """P(x, c)."""
         values = self.loss.value(self.predict(x, intercept), self.b)
         return self._mean(values) + self.penalty.value(np.asarray(x, dtype=np.float64))
@@ -91,11 +99,15 @@ class Problem:
         """D(y), ``-inf`` where ``y`` is not feasible."""
         y = self._check_y(y)
         # Rounding of a balanced sum; anything larger is a violated constraint.
-        if self.intercept and abs(self._mean(y)) > 1e-12 * self._mean(np.abs(y)):
+        if self.intercept and any(
+            abs(self._mean(v)) > 1e-12 * self._mean(np.abs(v)) for v in y.reshape(self.n, -1).T
+        ):
             return -np.inf
         return self._dual(y, self.average(y))
 
-    def gap(self, x: np.ndarray, y: np.ndarray, intercept: float = 0.0) -> float:
+    def gap(
+        self, x: np.ndarray, y: np.ndarray, intercept: float | np.ndarray = 0.0
+    ) -> float:
         """P(x, c) - D(y') >= P(x, c) - P*, with y' the feasible point made from ``y``.
 
         NaN when l1 = l2 = 0: without a penalty there is no such bound.
@@ -106,7 +118,9 @@ class Problem:
 
     def average(self, y: np.ndarray) -> np.ndarray:
         """u = (1/n) sum_i w_i y_i a_i."""
-        return self.matrix.tdot(y if self.weights is None else self.weights * y) / self.n
+        if self.weights is not None:
+            y = (self.weights * y.T).T
+        return self.matrix.tdot(y) / self.n
 
     def relative_gap(self, primal: float, dual: float) -> float:
         """(P - D) / max(|P|, |D|, 1e-12 |P(0)|): the meaning of every ``tol``."""
@@ -123,7 +137,7 @@ class Problem:
     @cached_property
     def null_value(self) -> float:
         """P(0, 0)."""
-        return self._mean(self.loss.value(np.zeros(self.n), self.b))
+        return self._mean(self.loss.value(np.zeros(self.y_shape), self.b))
 
     # ---- feasible dual points -----------------------------------------------------------
 
@@ -137,10 +151,10 @@ class Problem:
         -------
         y, u : the feasible point and its average
         """
-        y = np.clip(self._check_y(y), *self._domain)
+        y = self.into_domain(self._check_y(y))
         if not self.intercept and self._zero_rows.size:
             y[self._zero_rows] = self.loss.derivative(
-                np.zeros(self._zero_rows.size), self.b[self._zero_rows]
+                np.zeros_like(y[self._zero_rows]), self.b[self._zero_rows]
             )
         if self.intercept:
             y = self._balance(y)
@@ -155,6 +169,10 @@ class Problem:
                 y, u = scaled, u * factor
         return y, u
 
+    def into_domain(self, y: np.ndarray) -> np.ndarray:
+        """A copy of ``y`` inside the domain of the conjugates."""
+        return into_domain(y, self.b) if self.loss.blocks else np.clip(y, *self._domain)
+
     def _balance(self, y: np.ndarray) -> np.ndarray:
         """Make sum_i w_i y_i = 0 without leaving the domain, which always contains 0.
 
@@ -163,6 +181,8 @@ class Problem:
         there is not enough room, the heavier of the positive and the negative part is scaled.
         """
         w = np.ones(self.n) if self.weights is None else self.weights
+        if self.loss.blocks:
+            return balance(y, self.b, w)
         lo, hi = self._domain
         room = np.minimum(y - lo, hi - y)
         bounded = np.isfinite(room).any()
@@ -196,7 +216,12 @@ class Problem:
         right of it are mixed so that they balance, which settles the rows at a kink.
         """
         if not self.intercept:
-            return self.loss.derivative(np.zeros(self.n), self.b)
+            return self.loss.derivative(np.zeros(self.y_shape), self.b)
+        if self.loss.blocks:  # the best intercepts make every row the shares of the classes
+            shares = np.bincount(self.b, self.weights, self.n_classes)
+            return self._balance(
+                into_domain(np.tile(shares / shares.sum(), (self.n, 1)), self.b)
+            )
 
         def slopes(c: float) -> np.ndarray:
             return self.loss.derivative(np.full(self.n, c), self.b)
@@ -223,6 +248,26 @@ class Problem:
 
     # ---- what solvers need to know ------------------------------------------------------
 
+    @property
+    def n_classes(self) -> int | None:
+        """K for the multinomial loss; None where a prediction is one number."""
+        return self._block[0] if self._block else None
+
+    @property
+    def x_shape(self) -> tuple[int, ...]:
+        """(d,), or (d, K) with K classes."""
+        return (self.d, *self._block)
+
+    @property
+    def y_shape(self) -> tuple[int, ...]:
+        """(n,), or (n, K) with K classes."""
+        return (self.n, *self._block)
+
+    @property
+    def no_intercept(self) -> float | np.ndarray:
+        """An intercept of 0, in the shape this problem's intercepts have."""
+        return np.zeros(self._block) if self._block else 0.0
+
     @cached_property
     def active(self) -> np.ndarray:
         """Rows worth visiting: of positive weight, and not zero unless there is an intercept."""
@@ -245,7 +290,20 @@ class Problem:
         kept = self.weights > 0.0  # 0 * inf is not 0
         return float(np.sum(self.weights[kept] * values[kept])) / self.n
 
-    def _check_intercept(self, intercept: float) -> float:
+    def _check_intercept(self, intercept: float | np.ndarray) -> float | np.ndarray:
+        if self.loss.blocks:
+            c = _as_numbers(intercept, "intercept")
+            if c.shape not in ((), self._block):
+                raise ValueError(
+                    f"intercept has shape {c.shape}: this problem has {self.n_classes} classes, "
+                    f"so it must have shape ({self.n_classes},)"
+                )
+            for value in c.ravel():
+                self._check_scalar_intercept(float(value))
+            return np.broadcast_to(c, self._block).copy()
+        return self._check_scalar_intercept(intercept)
+
+    def _check_scalar_intercept(self, intercept: float) -> float:
         if isinstance(intercept, bool) or not isinstance(intercept, (int, float, np.number)):
             raise ValueError(f"intercept={intercept!r}: it must be a number")
         if not np.isfinite(intercept):
@@ -258,21 +316,24 @@ class Problem:
 
     def _check_x(self, x: np.ndarray) -> np.ndarray:
         x = _as_numbers(x, "x")
-        if x.shape != (self.d,):
+        if x.shape != self.x_shape:
             raise ValueError(
-                f"x has shape {x.shape}: this problem has {self.d} columns, so x must have "
-                f"shape ({self.d},)"
+                f"x has shape {x.shape}: this problem has {self.d} columns{self._classes()}, so x "
+                f"must have shape {self.x_shape}"
             )
         return x
 
     def _check_y(self, y: np.ndarray) -> np.ndarray:
         y = _as_numbers(y, "y")
-        if y.shape != (self.n,):
+        if y.shape != self.y_shape:
             raise ValueError(
-                f"y has shape {y.shape}: this problem has {self.n} rows, so y must have "
-                f"shape ({self.n},)"
+                f"y has shape {y.shape}: this problem has {self.n} rows{self._classes()}, so y "
+                f"must have shape {self.y_shape}"
             )
         return y
+
+    def _classes(self) -> str:
+        return f" and {self.n_classes} classes" if self._block else ""
 
 
 def _as_numbers(values: Any, name: str) -> np.ndarray:
@@ -328,6 +389,8 @@ def _check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
             raise ValueError(
                 f"b has the single label {labels[0]:g}: a classifier needs rows of both classes"
             )
+    if loss.task == "multiclass":
+        return check_codes(b, loss.name)
     if loss.task == "count" and b.min() < 0.0:
         raise ValueError(
             f'b has the value {b.min():g}: loss="{loss.name}" takes counts, zero or more'

@@ -28,6 +28,11 @@ def make_problem(
     """
     labels = np.unique(targets)
     chosen = get_loss(loss or ("logistic" if labels.size == 2 else "squared"))
+    if chosen.blocks:
+        raise ValueError(
+            f'loss="{chosen.name}": model files hold one coefficient a column; solve such problems '
+            "from Python with adacoord.solve"
+        )
     if l2 is None:
         l2 = 0.0 if l1 > 0.0 else 1.0 / targets.size
     classes = None

@@ -136,9 +136,9 @@ class NaiveSPDC:
 
 
 def dual_start(loss, b):
-    """0, but strictly inside the domain of the entropies."""
+    """0, but strictly inside the domain of Poisson's entropy."""
     b = np.asarray(b, dtype=float)
-    return {"logistic": -b / 2, "poisson": 1 - b}.get(loss, np.zeros(b.size))
+    return 1 - b if loss == "poisson" else np.zeros(b.size)
 
 
 def batches_of(order, m):
@@ -178,7 +178,10 @@ def theory_steps(R, lam, gamma, m=1, alpha=0.0, p=None):
 
 
 def practical_steps(R, lam, gamma, m, p):
-    """tau sigma_i R_i^2 = .6 N p_i/m, tau where primal and slowest dual rate are equal."""
+    """tau sigma_i R_i^2 = .6 N p_i/m, tau where primal and slowest dual rate are equal.
+
+    Not the .9 of ALGORITHMS.md, which diverges: see test_nearly_parallel_rows.
+    """
 
     def sigma(tau):
         return 0.6 * R.size * p / (m * tau * R**2)

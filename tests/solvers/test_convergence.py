@@ -257,6 +257,24 @@ def test_weighted_sampling_where_a_few_rows_are_long():
         np.testing.assert_array_equal(uniform.y, weighted.y)
 
 
+@pytest.mark.parametrize("options", [
+    {}, {"batch_size": 8}, {"batch_size": 100}, {"sampling": "lipschitz"},
+    {"sampling": "lipschitz", "batch_size": 8}, {"steps": "theory"},
+], ids=str)
+@pytest.mark.parametrize("n", [20, 100])
+def test_nearly_parallel_rows(n, options):
+    """The worst case for the coupling tau sigma_i R_i^2: y grows without bound from .65 on."""
+    rng = np.random.default_rng(0)
+    for spread, intercept in ((0.0, False), (0.1, False), (0.1, True)):
+        A = np.ones(10) / np.sqrt(10.0) + spread * rng.standard_normal((n, 10))
+        b = rng.standard_normal(n)
+        problem = ac.Problem(A, b, l2=1e-8, intercept=intercept)
+        rng_ = np.random.Generator(np.random.PCG64(0))
+        solver = SOLVERS["spdc"].load()(problem, rng_, **options)
+        solver.advance(3000)
+        assert np.abs(solver.y).max() < 10.0 * np.abs(b).max(), (spread, intercept)
+
+
 def corollary_4(A, b, loss, lam, x, eps, gamma=1.0):
     """Passes after which E[P - D] <= eps from (0, 0); Delta0 of eq. 11 at (x*, y*), m = 1."""
     n = b.size

@@ -171,14 +171,17 @@ def test_extreme_penalty(loss, intercept):
         assert_same(solver, naive)
 
 
-def test_the_scale_of_x_underflows_and_is_flushed_within_a_pass():
-    """q^N < 1e-100: the scaled form has to be folded back in the middle of a pass."""
-    A, b = make("squared", n=800, seed=7)
-    l2 = 0.8 * 800 * (A**2).sum(axis=1).max()  # lambda tau = sqrt(.8)/2
-    solver, naive = run_both(A, b, "squared", (0.0, l2, False), 3, steps="theory",
+@pytest.mark.parametrize("dtype, n, rtol", [(np.float64, 2200, 1e-10), (np.float32, 800, 1e-3)])
+def test_the_scale_of_x_underflows_and_is_flushed_within_a_pass(dtype, n, rtol):
+    """q^N is no number of this type: the scaled form has to be folded back within the pass."""
+    A, b = make("squared", n=n, seed=7)
+    A = A.astype(dtype).astype(float)
+    l2 = 0.8 * n * (A**2).sum(axis=1).max()  # lambda tau = sqrt(.8)/2
+    solver, naive = run_both(A, b, "squared", (0.0, l2, False), 2, steps="theory", dtype=dtype,
                              primal=ScaledPrimal)
-    assert (1 + l2 * solver.steps.tau) ** -800.0 < 1e-100
-    assert_same(solver, naive)
+    with np.errstate(under="ignore"):
+        assert dtype((1 + l2 * solver.steps.tau) ** -float(n)) == 0.0
+    assert_same(solver, naive, rtol)
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])

@@ -174,8 +174,8 @@ def test_practical_steps(norms, lam, gamma, alpha, data):
 
 
 def test_practical_steps_by_hand():
-    # one row in every step (n = m = 1, R = 1, lambda = gamma = 1): with s = .9/tau the rates are
-    # 2t/(1+2t) and 1/(1 + t/1.8): equal when 2t (1 + t/1.8) = 1 + 2t, so t = sqrt(.9)
+    # one row in every step (n = m = 1, R = 1, lambda = gamma = 1): with s = .6/tau the rates are
+    # 2t/(1+2t) and 1/(1 + t/1.2): equal when 2t (1 + t/1.2) = 1 + 2t, so t = sqrt(.6)
     s = practical_steps(np.ones(1), np.ones(1), 1, 1.0, 1.0)
     assert s.tau == pytest.approx(np.sqrt(0.6), rel=1e-11)
     assert s.sigma[0] == pytest.approx(np.sqrt(0.6), rel=1e-11)

@@ -44,7 +44,7 @@ class Solver:
         w = np.ones(problem.n) if problem.weights is None else problem.weights
         self.weight = w * (self.n_rows / problem.n)
         x, c, self.y = start_point(problem, start)
-        self._start = x.astype(problem.matrix.dtype), float(c)
+        self._start = x.astype(problem.matrix.dtype), c
 
     @property
     def x(self) -> np.ndarray:
@@ -52,8 +52,8 @@ class Solver:
         raise NotImplementedError
 
     @property
-    def intercept(self) -> float:
-        """The current intercept (0 if the problem has none)."""
+    def intercept(self) -> float | np.ndarray:
+        """The current intercept (0 if the problem has none); one number a class for blocks."""
         raise NotImplementedError
 
     def advance(self, passes: int) -> None:
@@ -94,13 +94,17 @@ class Solver:
                 setattr(self, name, value.copy() if isinstance(value, np.ndarray) else value)
 
 
-def start_point(problem: Problem, start) -> tuple[np.ndarray, float, np.ndarray]:
+def start_point(problem: Problem, start) -> tuple[np.ndarray, float | np.ndarray, np.ndarray]:
     """(x, intercept, y) to start from: ``start``'s own, or zero and the loss's dual start."""
     if start is None:
-        return np.zeros(problem.d), 0.0, problem.loss.start(problem.b)
-    x, c = problem._check_x(start.x).copy(), float(start.intercept) * problem.intercept
-    y = np.clip(problem._check_y(start.y), *problem._domain)
-    if not (np.isfinite(x).all() and np.isfinite(c) and np.isfinite(y).all()):
+        return np.zeros(problem.x_shape), problem.no_intercept, problem.loss.start(problem.b)
+    x, c = problem._check_x(start.x).copy(), problem.no_intercept
+    if problem.intercept:
+        c = problem._check_intercept(start.intercept) if problem.loss.blocks else float(
+            start.intercept
+        )
+    y = problem.into_domain(problem._check_y(start.y))
+    if not (np.isfinite(x).all() and np.isfinite(c).all() and np.isfinite(y).all()):
         raise ValueError("start has values that are not finite: start from another result, or None")
     return x, c, y
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import FAST, jit
+from .._jit import FAST, jit, prefetch
 from .._rows import AHEAD, prefetch_row, row_add, row_dot
 from .._scalar import dead_zone, dprox, shrink
 from .base import Solver
@@ -104,7 +104,13 @@ def dual_pass(
     one = np.uint64(1)
     plain = threshold == 0.0 and not positive
     for t in range(order.shape[0]):
-        if t + AHEAD < order.shape[0]:
+        if t + 2 * AHEAD < order.shape[0]:
+            i = np.uint64(order[t + 2 * AHEAD])
+            prefetch(indptr, i)
+            prefetch(b, i)
+            prefetch(y, i)
+            prefetch(weight, i)
+            prefetch(step, i)
             prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
         i = np.uint64(order[t])
         start, stop = indptr[i], indptr[i + one]

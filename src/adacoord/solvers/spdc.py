@@ -47,7 +47,7 @@ class SPDC(PrimalDual):
         self.sampler_seed = 0
         if self.rows.size:
             if alpha is None and sampling == "weighted":
-                self.alpha = optimal_alpha(self.norms, *self._curvatures(0))
+                self.alpha = optimal_alpha(self.norms, *self._curvatures())
             elif alpha is None and sampling == "lipschitz":
                 self.alpha = 0.5
             self.sampler_seed = int(rng.integers(2**62))
@@ -72,7 +72,7 @@ class SPDC(PrimalDual):
         else:
             self.steps = weighted_steps(self.norms, p, m, self.alpha, lam, gamma)
         self.sigma = self._spread(self.steps.sigma)
-        return self.steps.rate, self.steps.theta * lam * self.steps.tau
+        return self.steps.theta * lam * self.steps.tau
 
     def _sweep(self):
         # Batches need not divide a pass: after k passes floor(k N/m) of them are done.
@@ -81,9 +81,11 @@ class SPDC(PrimalDual):
         self._run(order, self.sigma, self.kappa, self.steps.tau, self.steps.theta)
         self.iterations += due
 
-    def _restore_plan(self):
-        self._make_sampler()
-        super()._restore_plan()
+    def restore(self, state):
+        self.sampler_seed = state["sampler_seed"]
+        if self.rows.size:
+            self._make_sampler()
+        super().restore(state)
 
 
 def _check_options(sampling, steps, batch_size, alpha):

@@ -7,16 +7,17 @@ stamped_pass   CSR, any penalty: each x_j at the time of its last use  O(nnz of 
 =============  ======================================================  ======================
 
 All three make the same iterates (Section 6 of the paper; the tests compare them with a naive
-reference).  ``moves`` gets each visited row's dy.  ``order`` lists the rows of batches of m, one batch after the other; ``kappa`` is
-1/(N p_i).  ``bias`` is (x_c, xbar_c, u_c, 1/N): the coordinate of the intercept, whose feature
-value is ``beta`` (0: no intercept) and whose penalty is 0, and the number of rows.
+reference).  ``order`` lists the rows of batches of m, one batch after the other; ``kappa`` is
+1/(N p_i) for SPDC; ``moves`` gets the dy of each visited row.  ``bias`` is (x_c, xbar_c, u_c,
+1/N): the coordinate of the intercept, whose feature value is ``beta`` (0: no intercept) and whose
+penalty is 0, and the number of rows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._jit import FAST, jit
+from .._jit import FAST, jit, prefetch
 from .._rows import AHEAD, prefetch_row, row_add, row_dot
 from .._scalar import catch_up, dead_zone, dprox, shrink
 
@@ -165,7 +166,15 @@ def scaled_pass(
         if restart > 0.0:
             z_weight, u_weight, restart = s, G, 0.0
         for t in range(first, last):
-            if t + AHEAD < order.shape[0]:
+            if t + 2 * AHEAD < order.shape[0]:
+                i = np.uint64(order[t + 2 * AHEAD])
+                prefetch(indptr, i)
+                prefetch(b, i)
+                prefetch(y, i)
+                prefetch(weight, i)
+                prefetch(sigma, i)
+                prefetch(kappa, i)
+                prefetch(moves, i)
                 prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
             i = np.uint64(order[t])
             az, au = _pair_dot(indices, data, indptr[i], indptr[i + one], zu)
@@ -210,7 +219,15 @@ def stamped_pass(
     for first in range(0, order.shape[0], m):
         last = min(first + m, order.shape[0])
         for t in range(first, last):
-            if t + AHEAD < order.shape[0]:
+            if t + 2 * AHEAD < order.shape[0]:
+                i = np.uint64(order[t + 2 * AHEAD])
+                prefetch(indptr, i)
+                prefetch(b, i)
+                prefetch(y, i)
+                prefetch(weight, i)
+                prefetch(sigma, i)
+                prefetch(kappa, i)
+                prefetch(moves, i)
                 prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
             i = np.uint64(order[t])
             z = beta * bias[1]

@@ -2,7 +2,7 @@
 
 All have ``load(x, u)`` (start with xbar = x), ``refresh(u)`` (replace u, keep x and xbar),
 ``run(...)`` (the steps of an order), ``settle()`` (bring everything to the present: at the end of
-a pass, before ``x`` is read), ``x``, and ``state`` (the arrays that make it up).
+a pass, before ``x`` is read), ``x``, ``u``, and ``state`` (the arrays that make it up).
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ class DensePrimal:
     @property
     def x(self):
         return self.state["vectors"][0].astype(np.float64)
+
+    @property
+    def u(self):
+        return self.state["vectors"][2]
 
     def run(self, order, rows, duals, steps, penalty, intercept):
         dense_pass(
@@ -75,6 +79,10 @@ class ScaledPrimal:
         add_pending(*self.matrix.arrays, self.state["pending"], self.state["scales"], -1.0, zu)
         return zu[:, 0].astype(np.float64)
 
+    @property
+    def u(self):
+        return self.state["zu"][:, 1]
+
     def run(self, order, rows, duals, steps, penalty, intercept):
         s = self.state
         scaled_pass(
@@ -102,6 +110,8 @@ class StampedPrimal:
     def load(self, x, u):
         vectors = self.state["vectors"]
         vectors[:, 0], vectors[:, 1], vectors[:, 2], vectors[:, 3] = x, x, u, 0.0
+        self._stamp[:] = 0
+        self._time = 0
 
     def refresh(self, u):
         self.state["vectors"][:, 2] = u
@@ -109,6 +119,10 @@ class StampedPrimal:
     @property
     def x(self):
         return self.state["vectors"][:, 0].astype(np.float64)
+
+    @property
+    def u(self):
+        return self.state["vectors"][:, 2]
 
     def run(self, order, rows, duals, steps, penalty, intercept):
         tau, _, lam = steps
