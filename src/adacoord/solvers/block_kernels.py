@@ -23,6 +23,7 @@ from .._block import block_add, block_dot, dprox_multinomial
 from .._jit import FAST, jit
 from .._rows import AHEAD, prefetch_row, row_add, row_dot
 from .._scalar import catch_up, dead_zone, shrink
+from .spdc_kernels import dense_step
 
 
 @jit
@@ -63,20 +64,6 @@ def block_bias_step(order, first, last, kappa, change, bias, beta, tau, theta):
 
 
 # ---- dense rows -------------------------------------------------------------------------
-
-
-@jit(fastmath=FAST)
-def _dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
-    """x+ = prox(x - tau (u + direction)), xbar = x+ + theta (x+ - x); clears ``direction``."""
-    real = x.dtype.type
-    q, step, th, zero = real(1.0 / (1.0 + lam * tau)), real(tau), real(theta), real(0)
-    low, high = dead_zone(tau * l1, positive)
-    low, high = real(low), real(high)
-    for j in range(x.shape[0]):
-        new = q * shrink(x[j] - step * (u[j] + direction[j]), low, high)
-        xbar[j] = new + th * (new - x[j])
-        x[j] = new
-        direction[j] = zero
 
 
 @jit(fastmath=FAST)
@@ -129,7 +116,7 @@ def dense_blocks(
                     # the step takes the old u: what is added to it here is subtracted there
                     row_add(None, data, start, stop, g * (kappa[i] - inv_n), direction[k])
                     row_add(None, data, start, stop, g * inv_n, u[k])
-                _dense_step(x[k], xbar[k], u[k], direction[k], tau, theta, lam, l1, positive)
+                dense_step(x[k], xbar[k], u[k], direction[k], tau, theta, lam, l1, positive)
         if beta != 0.0:
             block_bias_step(order, first, last, kappa, change, bias, beta, tau, theta)
 

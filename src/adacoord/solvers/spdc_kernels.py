@@ -49,7 +49,7 @@ def bias_step(bias, beta, tau, theta, direction, average):
 
 
 @jit(fastmath=FAST)
-def _dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
+def dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
     """x+ = prox(x - tau (u + direction)), xbar = x+ + theta (x+ - x); clears ``direction``."""
     real = x.dtype.type
     q, step, th, zero = real(1.0 / (1.0 + lam * tau)), real(tau), real(theta), real(0)
@@ -86,7 +86,7 @@ def dense_pass(
                 # the step takes the old u: what is added to it here is subtracted there
                 row_add(None, data, indptr[i], indptr[i + one], g * (kappa[i] - inv_n), direction)
                 row_add(None, data, indptr[i], indptr[i + one], g * inv_n, u)
-        _dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive)
+        dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive)
         if beta != 0.0:
             bias_step(bias, beta, tau, theta, along, average)
 
