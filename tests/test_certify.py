@@ -269,3 +269,18 @@ def test_errors(heart, arguments, message):
     call = {"problem": ac.Problem(A, b, "hinge", l2=0.1), "x": np.zeros(D)} | arguments
     with pytest.raises(ValueError, match=message):
         ac.certify(**call)
+
+
+@pytest.mark.parametrize(("l2", "away", "true"), [(1e-12, 1e-5, 2.4e-9), (1e-15, 1e-3, 3e-5)])
+def test_separable_logistic_with_hardly_a_penalty(l2, away, true):
+    """1 - q must not lose a small q: the certificate would be better than the truth."""
+    problem = ac.Problem([[1.0], [-1.0]], [1, -1], "logistic", l2=l2)
+    low, high = 0.0, 100.0
+    for _ in range(200):  # x* solves l2 x = sigmoid(-x)
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if l2 * middle < 1 / (1 + np.exp(middle)) else (low, middle)
+    x = np.array([low * (1 + away)])
+    certificate = ac.certify(problem, x)
+    suboptimality = problem.primal(x) - problem.primal(np.array([low]))
+    assert certificate.gap >= suboptimality * (1 - 1e-6)
+    assert certificate.relative_gap >= 0.5 * true

@@ -111,11 +111,15 @@ def test_not_converged_is_exit_3_and_still_writes(files):
         (["fit", "train.svm", "--l1", "0", "--l2", "0"], "without a penalty"),
         (["predict", "train.svm", "train.svm"], "train.svm"),
         (["info", "absent"], "absent"),
+        (["fit", "train.svm", "--model", "no/such/m"], "there is no such folder"),
+        (["fit", "train.svm", "--test", "absent.svm"], "absent.svm"),
+        (["fit", "wide.svm", "--quiet"], "not enough memory"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(files, arguments, message):
     folder, *_ = files
     (folder / "bad.svm").write_text("1 1:2\n1 x:3\n")
+    (folder / "wide.svm").write_text("1 1:2\n-1 999999999999999:3\n")
     done = adacoord(*arguments, cwd=folder)
     assert done.returncode == 2
     lines = [line for line in done.stderr.splitlines() if not line.startswith("Problem(")]

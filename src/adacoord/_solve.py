@@ -83,7 +83,8 @@ def solve(
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
     max_passes : int
-        Stop after so many passes: n row visits each.
+        Stop after so many passes: n row visits each (for ``"dspdc"`` and ``"spd1-vr"`` as many
+        entries touched as A has).
     max_seconds : float, optional
         Stop after so many seconds.  The only thing here that depends on the clock.
     seed : int
@@ -150,14 +151,17 @@ def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
             f"problem={type(problem).__name__}: make one with adacoord.Problem(A, b, loss=..., "
             "l2=...)"
         )
-    if not (isinstance(tol, (int, float, np.number)) and 0.0 <= tol < np.inf):
+    if isinstance(tol, bool) or not (
+        isinstance(tol, (int, float, np.number)) and 0.0 <= tol < np.inf
+    ):
         raise ValueError(f"tol={tol!r}: the relative gap to reach must be a number, zero or more")
     if isinstance(max_passes, bool) or not (
         isinstance(max_passes, (int, np.integer)) and max_passes >= 1
     ):
         raise ValueError(f"max_passes={max_passes!r}: it must be a whole number, 1 or more")
-    if max_seconds is not None and not (
-        isinstance(max_seconds, (int, float, np.number)) and max_seconds > 0
+    if max_seconds is not None and (
+        isinstance(max_seconds, bool)
+        or not (isinstance(max_seconds, (int, float, np.number)) and max_seconds > 0)
     ):
         raise ValueError(f"max_seconds={max_seconds!r}: it must be positive, or None for no limit")
     if isinstance(seed, bool) or not (isinstance(seed, (int, np.integer)) and seed >= 0):

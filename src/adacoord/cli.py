@@ -31,6 +31,9 @@ def main() -> None:
     """Entry point: bad input is one line and exit code 2, never a traceback."""
     try:
         app()
+    except MemoryError:
+        err.print("adacoord: not enough memory; is a column number in the file far too large?")
+        sys.exit(BAD_INPUT)
     except (ValueError, OSError) as error:
         err.print(f"adacoord: {error}", markup=False, soft_wrap=True)
         sys.exit(BAD_INPUT)
@@ -71,7 +74,11 @@ def fit(
     from .io import load_svmlight, save_model
     from .training import evaluate, make_model, make_problem
 
+    # What could fail after the training is tried before it.
+    if model is not None and not model.absolute().parent.is_dir():
+        raise ValueError(f"--model {model}: there is no such folder to write it to")
     A, targets = load_svmlight(train)
+    held_out = None if test is None else load_svmlight(test)
     problem, classes = make_problem(
         A, targets, loss=loss, l1=l1, l2=l2, positive=positive, intercept=intercept
     )
@@ -86,11 +93,12 @@ def fit(
     out.print(
         f"objective {result.primal:.10g}, certified within {result.gap:.3g} of the optimum "
         f"(relative gap {result.relative_gap:.2e}); {result.solver}, {result.passes} passes, "
-        f"{result.seconds:.2f} s"
+        f"{result.seconds:.2f} s",
+        soft_wrap=True,
     )
     out.print(f"train: {evaluate(fitted, A, targets)}")
-    if test is not None:
-        out.print(f"test: {evaluate(fitted, *load_svmlight(test))}")
+    if held_out is not None:
+        out.print(f"test: {evaluate(fitted, *held_out)}")
     for warning in caught:
         err.print(f"adacoord: {warning.message}", markup=False, soft_wrap=True)
     if result.status == "interrupted":

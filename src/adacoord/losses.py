@@ -288,7 +288,7 @@ class Logistic(Loss):
 
     def _conjugate(self, v, b):
         q = -b * v
-        return xlogy(q, q) + xlogy(1.0 - q, 1.0 - q)
+        return xlogy(q, q) + xlog1py(1.0 - q, -q)  # 1 - q would lose a small q
 
 
 

@@ -326,3 +326,15 @@ def test_classification_of_section_7_2(name, lam, data):
     assert result.converged and result.passes <= allowed
     assert result.primal == pytest.approx(best, rel=1e-6)
     assert result.dual <= best
+
+
+@pytest.mark.parametrize("scale, l2", [(1.0, 100.0), (1e-3, 0.01)])
+@pytest.mark.parametrize("name", ["apdc", "spdc", "dcd"])
+def test_intercept_where_the_penalty_outweighs_the_features(name, scale, l2):
+    """c is then held by the losses alone; it must not crawl."""
+    rng = np.random.default_rng(0)
+    A = scale * rng.standard_normal((500, 5))
+    b = np.where(rng.random(500) < 0.8, 1.0, -1.0)
+    result = ac.solve(ac.Problem(A, b, "logistic", l2=l2, intercept=True), name, max_passes=200)
+    assert result.converged
+    assert result.intercept == pytest.approx(np.log((b > 0).sum() / (b < 0).sum()), rel=1e-2)

@@ -100,9 +100,7 @@ def start_point(problem: Problem, start) -> tuple[np.ndarray, float | np.ndarray
         return np.zeros(problem.x_shape), problem.no_intercept, problem.loss.start(problem.b)
     x, c = problem._check_x(start.x).copy(), problem.no_intercept
     if problem.intercept:
-        c = problem._check_intercept(start.intercept) if problem.loss.blocks else float(
-            start.intercept
-        )
+        c = problem._check_intercept(start.intercept)
     y = problem.into_domain(problem._check_y(start.y))
     if not (np.isfinite(x).all() and np.isfinite(c).all() and np.isfinite(y).all()):
         raise ValueError("start has values that are not finite: start from another result, or None")

@@ -38,7 +38,9 @@ class DualCoordinateAscent(Solver):
         norms = problem.matrix.squared_norms
         self.rho = 0.0
         if problem.intercept:
-            self.rho = PROXIMAL * (float(np.mean(norms)) or 1.0) / penalty.l2
+            # at least gamma: where l2 outweighs the features, c is held by the losses alone
+            curvature = problem.loss.gamma or 1.0
+            self.rho = max(PROXIMAL * float(np.mean(norms)) / penalty.l2, curvature)
         with np.errstate(divide="ignore"):  # rows that are never visited
             self.step = self.n_rows / (self.weight * (norms / penalty.l2 + self.rho))
         self.c = self._start[1]

@@ -51,7 +51,9 @@ class PrimalDual(Solver):
         norms = problem.matrix.squared_norms[self.rows]
         self.beta = 0.0
         if problem.intercept:
-            self.beta = float(np.sqrt(norms.mean())) or 1.0
+            # as long as the rows, but longer where l2 outweighs them (tau is then too short for c)
+            held = 4.0 * problem.penalty.l2 * (problem.loss.gamma or 1.0)
+            self.beta = float(np.sqrt(max(norms.mean(), held))) or 1.0
         self.norms = np.sqrt(self.weight[self.rows] * (norms + self.beta**2))
         self.stage, self.stage_began, self.stage_over, self.growth = -1, 0, True, 1.0
         x, c = self._start
