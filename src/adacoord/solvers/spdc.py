@@ -99,7 +99,9 @@ def _check_options(sampling, steps, batch_size, alpha):
         isinstance(batch_size, (int, np.integer)) and batch_size >= 1
     ):
         raise ValueError(f"batch_size={batch_size!r}: it must be a whole number, 1 or more")
-    if alpha is not None and not (isinstance(alpha, (int, float, np.number)) and 0.0 <= alpha < 1.0):
+    if alpha is not None and not (
+        isinstance(alpha, (int, float, np.number)) and 0.0 <= alpha < 1.0
+    ):
         raise ValueError(f"alpha={alpha!r}: the mixture weight must be in [0, 1)")
     if alpha is not None and sampling == "uniform":
         raise ValueError(f'alpha={alpha!r}: it is for sampling="weighted" or "lipschitz"')
