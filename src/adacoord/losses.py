@@ -101,9 +101,11 @@ class Loss:
         r"""Elementwise :math:`\arg\max_v\; vz - \phi^*(v) - (v-y)^2/(2s)`, as the kernels do it."""
         from ._scalar import dprox_array
 
-        z, b, y, s = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (z, b, y, s)))
-        flat = dprox_array(self.code, *self.constants, *(np.ravel(a) for a in (z, b, y, s)))
-        return flat.reshape(z.shape)
+        arrays = [np.asarray(a, dtype=np.float64) for a in (z, b, y, s)]
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        # copies: one compiled signature, and no views of one element at many places
+        flat = (np.array(np.broadcast_to(a, shape)).ravel() for a in arrays)
+        return dprox_array(self.code, *self.constants, *flat).reshape(shape)
 
 
 class _Quadratic(Loss):
