@@ -36,8 +36,8 @@ def package(tmp_path):
 
 
 def run(package: Path, **env) -> list[str]:
-    env = {**os.environ, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **env}
-    env.pop("NUMBA_CACHE_DIR", None) if "NUMBA_CACHE_DIR" not in env else None
+    inherited = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    env = {**inherited, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **env}
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=env,
                           check=False)
     assert done.returncode == 0, done.stderr

@@ -146,6 +146,7 @@ class PrimalDual(Solver):
 
     def _gap_parts(self, x: np.ndarray) -> tuple[float, float]:
         """(G_x, G_y) of the stage's problem: both zero at its solution and nowhere else."""
+        self.operations += self.problem.matrix.nnz  # for A x
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has diverged
             return self._primal_part(x), self._dual_part(x)
 

@@ -252,7 +252,7 @@ def stamped_pass(
             along += g * kappa[i]
             average += g * inv_n
             u_scale, x_scale = g * inv_n, g * (kappa[i] - inv_n)
-            if m == 1:  # each entry once: no need to gather the direction first (85 -> 40 ms)
+            if m == 1:  # each entry once: the third loop below is 14 of 51 ms
                 for k in range(indptr[i], indptr[i + one]):
                     j = indices[k]
                     u = vectors[j, 2] + u_scale * data[k]
