@@ -101,35 +101,69 @@ def dead_zone(threshold, positive):
 
 
 @jit
-def catch_up(x, u, k, powers, sums, q, tau, l1, positive):
-    """``k`` proximal steps x <- q shrink(x - tau u) at constant ``u``, in O(1).
+def wind(clock, missed, tau, theta, lam, ahead):
+    """Fill the tables of :func:`glide` for steps of sizes ``tau``; returns how many fit.
 
-    ``powers[k] = q^k`` and ``sums[k] = tau (q + ... + q^k)``: while x keeps its sign the steps
-    compose to ``powers[k] x - sums[k] (u + sign l1)``, which is monotone in k.  Tables, because
-    ``pow`` in this place costs 2-4x (section 6.2 of SPDC solves for the crossing by logarithms);
-    one rare branch in place of one for each case (10 -> 5 ns an entry).
+    ``clock[t]`` is (decay, tau, q, ahead): decay the product of q = 1/(1 + lambda tau) over the
+    steps before t, tau and q those of step t, ahead the theta of the step before it (``ahead``
+    for t = 0).  ``missed[t]`` is (1/decay, sum of tau/decay over the steps before t).  The tables
+    end where the decay would leave the range of numbers.
     """
-    sign = 1.0 if positive else math.copysign(1.0, -u if x == 0.0 else x)
-    end = powers[k] * x - sums[k] * (u + sign * l1)
-    stays = sign * end >= 0.0
-    if not stays and sign * u > l1 and not positive:
-        return _cross(x, u, k, powers, sums, q, tau, l1)
-    return end if stays else 0.0  # x reaches 0, and |u| <= l1 keeps it there
+    clock[0, 0], clock[0, 3] = 1.0, ahead
+    missed[0, 0], missed[0, 1] = 1.0, 0.0
+    for t in range(tau.shape[0]):
+        q = 1.0 / (1.0 + lam * tau[t])
+        clock[t, 1], clock[t, 2] = tau[t], q
+        clock[t + 1, 0], clock[t + 1, 3] = q * clock[t, 0], theta[t]
+        missed[t + 1, 0] = missed[t, 0] / q
+        missed[t + 1, 1] = missed[t, 1] + tau[t] * missed[t, 0]
+        if clock[t + 1, 0] < 1e-100:
+            return t + 1
+    return tau.shape[0]
 
 
 @jit
-def _cross(x, u, k, powers, sums, q, tau, l1):
-    """:func:`catch_up` for an ``x`` that goes through 0 to the other side."""
+def glide(x, u, growth, then, decay, now, l1, positive):
+    """Missed steps x <- q shrink(x - tau u) at constant u while x keeps its sign, in O(1).
+
+    They compose to ``decay (growth x - (now - then)(u + sign l1))``, with ``growth, then =
+    missed[since]``, ``now = missed[until, 1]`` and ``decay = clock[until, 0]``: monotone in time.
+    Returns x and whether it went through 0 instead, which takes :func:`cross`.  Tables, because
+    ``pow`` in this place costs 2-4x (section 6.2 of SPDC solves for the crossing by logarithms);
+    by time, because tau may change from step to step; scalars, because array arguments cost
+    half as much again for the whole pass; one rare branch in place of one for each case (10 -> 5
+    ns an entry).
+    """
+    sign = 1.0 if positive else math.copysign(1.0, -u if x == 0.0 else x)
+    end = decay * (growth * x - (now - then) * (u + sign * l1))
+    stays = sign * end >= 0.0
+    # otherwise x reaches 0, and |u| <= l1 keeps it there
+    return (end if stays else 0.0), (not stays and sign * u > l1 and not positive)
+
+
+@jit
+def catch_up(x, u, since, until, clock, missed, l1, positive):
+    """The steps from ``since`` to ``until``, whatever x does."""
+    growth, then = missed[since, 0], missed[since, 1]
+    end, crosses = glide(x, u, growth, then, clock[until, 0], missed[until, 1], l1, positive)
+    return cross(x, u, since, until, clock, missed, l1) if crosses else end
+
+
+@jit
+def cross(x, u, since, until, clock, missed, l1):
+    """:func:`glide` for an ``x`` that goes through 0 to the other side."""
     sign = math.copysign(1.0, x)
     drift = u + sign * l1
-    low, high = 0, k  # the last step on this side of 0 is in [low, high)
+    # the last step on this side of 0 is in [low, high)
+    low, high = np.int64(since), np.int64(until)
     while high - low > 1:
         middle = (low + high) // 2
-        if sign * (powers[middle] * x - sums[middle] * drift) > 0.0:
+        if sign * (missed[since, 0] * x - (missed[middle, 1] - missed[since, 1]) * drift) > 0.0:
             low = middle
         else:
             high = middle
-    x = powers[low] * x - sums[low] * drift
+    x = clock[low, 0] * (missed[since, 0] * x - (missed[low, 1] - missed[since, 1]) * drift)
+    tau, q = clock[low, 1], clock[low, 2]
     x = q * shrink(x - tau * u, -tau * l1, tau * l1)  # the step that crosses
-    left = k - low - 1
-    return powers[left] * x - sums[left] * (u - sign * l1)
+    pull = (missed[until, 1] - missed[low + 1, 1]) * (u - sign * l1)
+    return clock[until, 0] * (missed[low + 1, 0] * x - pull)

@@ -66,7 +66,7 @@ def make(n=29, d=11, K=4, seed=0):
 
 def run_both(storage, penalty, schedule, *, m=1, intercept=False, weighted=False, passes=4,
              delta=0.0, pieces=1, dtype=np.float64, start=0.0, settle=True, mode=None, seed=0):
-    """``schedule``: a list of (tau, theta), taken in turn by the pieces of a pass."""
+    """``schedule``: a list of (tau, theta), taken in turn by the batches of a pass."""
     A, b = make(seed=seed)
     n, K = len(A), 4
     A = A.astype(dtype).astype(np.float64)
@@ -90,16 +90,19 @@ def run_both(storage, penalty, schedule, *, m=1, intercept=False, weighted=False
     for _ in range(passes):
         order = np.concatenate([rng.permutation(n)[: n // m * m] for _ in range(3)])
         for piece in np.array_split(order.astype(np.uint32), pieces):
-            tau, theta = schedule[turn % len(schedule)]
-            turn += 1
+            # the last batch of a piece may be smaller
+            starts = np.append(np.arange(0, piece.size, m), piece.size)
+            turns = (turn + np.arange(starts.size - 1)) % len(schedule)
+            tau, theta = np.array(schedule)[turns].T.copy()
+            turn += turns.size
             before = y.copy()
             primal.run(
-                piece, (m, b, W, sigma, kappa),
+                piece, starts, (b, W, sigma, kappa),
                 (y, moves, center, delta, 4, 0.0, 0.0, 0.0, 0.0), (tau, theta, lam),
                 (l1, positive), (beta, bias, change),
             )
-            for first in range(0, piece.size, m):  # the last batch of a piece may be smaller
-                naive.step(piece[first : first + m], tau, theta, lam, delta)
+            for k, first in enumerate(starts[:-1]):
+                naive.step(piece[first : starts[k + 1]], tau[k], theta[k], lam, delta)
             if piece.size == 1:
                 i = piece[0]
                 assert moves[i] == pytest.approx(np.linalg.norm(y[i] - before[i]), rel=1e-12)
@@ -135,7 +138,7 @@ def test_iterates(storage, penalty, m, theta):
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 def test_pieces_with_changing_steps(storage, penalty):
-    """AdaSPDC: tau and theta change from call to call, and xbar is the previous step's."""
+    """AdaSPDC: tau and theta change from step to step, and xbar is the previous step's."""
     schedule = [(0.3, 0.9), (0.05, 0.5), (0.4, 0.0), (0.2, 1.0)]
     for m, pieces in ((1, 87), (1, 5), (3, 6)):
         run_both(storage, penalty, schedule, m=m, pieces=pieces, intercept=True, passes=2)
@@ -174,8 +177,9 @@ def test_state_carries_everything(storage, penalty):
     def advance(primal, y, orders):
         for order in orders:
             primal.run(
-                order, (1, b, np.ones(n), np.ones(n), np.ones(n)),
-                (y, np.zeros(n), y, 0.0, 4, 0.0, 0.0, 0.0, 0.0), (0.3, 0.9, l2), (l1, positive),
+                order, np.arange(n + 1), (b, np.ones(n), np.ones(n), np.ones(n)),
+                (y, np.zeros(n), y, 0.0, 4, 0.0, 0.0, 0.0, 0.0),
+                (np.full(n, 0.3), np.full(n, 0.9), l2), (l1, positive),
                 (0.0, np.full((4, K), 1.0 / n), np.zeros((1, K))),
             )
             primal.settle()

@@ -15,7 +15,7 @@ from reference import NaiveSPDC, batches_of
 from scipy import sparse
 
 import adacoord as ac
-from adacoord._scalar import catch_up
+from adacoord._scalar import catch_up, wind
 from adacoord.solvers.spdc import SPDC
 from adacoord.solvers.spdc_primal import DensePrimal, ScaledPrimal, StampedPrimal
 
@@ -266,33 +266,44 @@ def test_dual_ascent(loss, penalty, storage):
 NUMBER = st.floats(-10, 10).map(lambda v: 0.0 if abs(v) < 1e-6 else v)
 
 
+def wound(tau, lam):
+    """The clock of steps ``tau``, as ``catch_up`` takes it."""
+    clock, missed = np.zeros((tau.size + 1, 4)), np.zeros((tau.size + 1, 2))
+    assert wind(clock, missed, tau, np.zeros(tau.size), lam, 0.0) == tau.size
+    return clock, missed
+
+
 @settings(max_examples=1000, deadline=None)
-@given(x=NUMBER, u=NUMBER, k=st.integers(0, 60), tau=st.floats(1e-3, 10), lam=st.floats(1e-4, 3),
+@given(x=NUMBER, u=NUMBER, since=st.integers(0, 20), k=st.integers(0, 60),
+       tau=st.floats(1e-3, 10), spread=st.floats(0, 2), lam=st.floats(1e-4, 3),
        l1=st.one_of(st.just(0.0), st.floats(1e-6, 10)), positive=st.booleans())
-def test_catch_up(x, u, k, tau, lam, l1, positive):
+def test_catch_up(x, u, since, k, tau, spread, lam, l1, positive):
     """k explicit proximal steps, whether x keeps its sign, stops at 0 or crosses it."""
-    q = 1 / (1 + lam * tau)
-    powers, sums = np.ones(k + 1), np.zeros(k + 1)
-    for j in range(k):
-        powers[j + 1] = q * powers[j]
-        sums[j + 1] = q * (sums[j] + tau)
+    taus = tau * np.exp(spread * np.sin(np.arange(since + k)))
+    clock, missed = wound(taus, lam)
     x = abs(x) if positive else x
     want = x
-    for _ in range(k):
-        want = float(reference.prox(np.array(want), u, tau, (l1, lam, positive)))
-    got = catch_up(x, u, k, powers, sums, q, tau, l1, positive)
-    scale = abs(x) + sums[k] * (abs(u) + l1)
-    assert got == pytest.approx(want, rel=0, abs=1e-13 * (scale + 1e-300) * (1 + k))
+    for t in range(since, since + k):
+        want = float(reference.prox(np.array(want), u, taus[t], (l1, lam, positive)))
+    got = catch_up(x, u, np.uint64(since), np.uint64(since + k), clock, missed, l1, positive)
+    scale = abs(x) + min(taus[since:].sum(), 1 / lam) * (abs(u) + l1)
+    assert got == pytest.approx(want, rel=0, abs=1e-13 * (scale + 1e-300) * (1 + since + k))
 
 
 @pytest.mark.parametrize("x, u", [(1.0, 3.0), (-1.0, -3.0), (1.0, 0.5), (-1.0, -0.5), (0.0, 3.0),
                                   (0.0, 0.5), (2.0, -1.0), (1.0, 1.0)])
 def test_catch_up_through_zero(x, u):
     """Each case of Section 6.2, at every number of missed steps; l1 = 1, tau = .1, l2 = .5."""
-    q = 1 / 1.05
-    powers, sums = q ** np.arange(41), 0.1 * np.r_[0, np.cumsum(q ** np.arange(1, 41))]
+    clock, missed = wound(np.full(41, 0.1), 0.5)
     want = x
     for k in range(41):
-        got = catch_up(x, u, k, powers, sums, 1 / 1.05, 0.1, 1.0, False)
+        got = catch_up(x, u, np.uint64(0), np.uint64(k), clock, missed, 1.0, False)
         assert got == pytest.approx(want, rel=1e-12, abs=1e-14)
         want = float(reference.prox(np.array(want), u, 0.1, (1.0, 0.5, False)))
+
+
+def test_clock_stops_before_it_underflows():
+    clock, missed = np.zeros((101, 4)), np.zeros((101, 2))
+    fit = wind(clock, missed, np.full(100, 1e3), np.zeros(100), 1.0, 0.0)
+    assert fit == 34  # 1001^-34 is the first power below 1e-100
+    assert np.isfinite(missed[: fit + 1]).all() and (clock[: fit + 1, 0] > 0.0).all()

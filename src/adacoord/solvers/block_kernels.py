@@ -9,8 +9,7 @@ stamped_blocks      CSR, any penalty: row j of X at the time of   O(nnz of the r
 
 ``moves`` gets |dy_i|_2 of each visited row.  ``bias`` has shape (4, K): x_c, xbar_c, u_c, and 1/N
 in the last row.  ``change`` is scratch of shape (m, K): W_i dy_i of the rows of a batch.
-xbar is that of the previous step, made with *its* tau and theta: these may change from call to
-call.
+Batches, tau and theta as there.
 """
 
 from __future__ import annotations
@@ -84,15 +83,15 @@ def _dense_row_step(data, start, x, xbar, u, along, average, tau, theta, lam, l1
 
 @jit
 def dense_blocks(
-    indptr, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
+    indptr, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
     tau, theta, lam, l1, positive, beta, bias, change, x, xbar, u, direction,
 ):
     """x, xbar, u and direction have shape (K, d): a class is a vector."""
     one, inv_n = np.uint64(1), bias[3, 0]
     width = x.shape[0]
     z, new = np.empty(width), np.empty(width)
-    for first in range(0, order.shape[0], m):
-        last = min(first + m, order.shape[0])
+    for n in range(starts.shape[0] - 1):
+        first, last = starts[n], starts[n + 1]
         for t in range(first, last):
             i = np.uint64(order[t])
             for k in range(width):
@@ -100,13 +99,13 @@ def dense_blocks(
             block_dual_step(
                 i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first]
             )
-        if m == 1:
+        if last - first == 1:
             i = np.uint64(order[first])
             for k in range(width):
                 g = change[0, k]
                 _dense_row_step(
                     data, indptr[i], x[k], xbar[k], u[k], g * kappa[i], g * inv_n,
-                    tau, theta, lam, l1, positive,
+                    tau[n], theta[n], lam, l1, positive,
                 )
         else:
             for k in range(width):
@@ -116,9 +115,9 @@ def dense_blocks(
                     # the step takes the old u: what is added to it here is subtracted there
                     row_add(None, data, start, stop, g * (kappa[i] - inv_n), direction[k])
                     row_add(None, data, start, stop, g * inv_n, u[k])
-                dense_step(x[k], xbar[k], u[k], direction[k], tau, theta, lam, l1, positive)
+                dense_step(x[k], xbar[k], u[k], direction[k], tau[n], theta[n], lam, l1, positive)
         if beta != 0.0:
-            block_bias_step(order, first, last, kappa, change, bias, beta, tau, theta)
+            block_bias_step(order, first, last, kappa, change, bias, beta, tau[n], theta[n])
 
 
 # ---- CSR, l2 alone: ``zu`` of shape (d, 2K) holds Z and U side by side -----------------------
@@ -158,7 +157,7 @@ def flush_blocks(indptr, indices, data, pending, scales, s, G, zu):
 
 @jit
 def scaled_blocks(
-    indptr, indices, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
+    indptr, indices, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
     tau, theta, lam, beta, bias, change, zu, pending, scales, scale,
 ):
     """``scale`` is (s, G, keep, pull): xbar = keep X - pull U + e, with keep = 1 - theta lambda tau
@@ -169,13 +168,12 @@ def scaled_blocks(
     """
     one, inv_n = np.uint64(1), bias[3, 0]
     tiny = 1e-100 if zu.itemsize == 8 else 1e-15
-    q = 1.0 / (1.0 + lam * tau)
     width = bias.shape[1]
     dots, adds = np.empty(2 * width, zu.dtype), np.empty(2 * width, zu.dtype)
     z, new = np.empty(width), np.empty(width)
     s, G, keep, pull = scale
-    for first in range(0, order.shape[0], m):
-        last = min(first + m, order.shape[0])
+    for n in range(starts.shape[0] - 1):
+        first, last = starts[n], starts[n + 1]
         for t in range(first, last):
             if t + AHEAD < order.shape[0]:
                 prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
@@ -188,22 +186,23 @@ def scaled_blocks(
             )
         if pull > 0.0:
             add_pending_blocks(indptr, indices, data, pending, scales, -1.0, zu)
-        keep, pull = 1.0 - theta * lam * tau, theta * tau
+        q = 1.0 / (1.0 + lam * tau[n])
+        keep, pull = 1.0 - theta[n] * lam * tau[n], theta[n] * tau[n]
         s *= q
-        G = q * (G + tau)
+        G = q * (G + tau[n])
         scales[:] = 0.0
         for t in range(first, last):
             i = np.uint64(order[t])
             pending[t - first] = order[t]
             ahead = -pull * (kappa[i] - inv_n) / (keep * s)
-            along = (G * inv_n - q * tau * kappa[i]) / s + ahead
+            along = (G * inv_n - q * tau[n] * kappa[i]) / s + ahead
             for k in range(width):
                 g = change[t - first, k]
                 scales[t - first, k] = ahead * g
                 adds[k], adds[k + width] = along * g, inv_n * g
             block_add(indices, data, indptr[i], indptr[i + one], adds, zu)
         if beta != 0.0:
-            block_bias_step(order, first, last, kappa, change, bias, beta, tau, theta)
+            block_bias_step(order, first, last, kappa, change, bias, beta, tau[n], theta[n])
         if s < tiny:
             flush_blocks(indptr, indices, data, pending, scales, s, G, zu)
             s, G = 1.0, 0.0
@@ -214,9 +213,12 @@ def scaled_blocks(
 
 
 @jit
-def _present(j, width, xu, before, behind, powers, sums, q, tau, l1, low, high, positive):
-    """Bring row j, which is ``behind`` + 1 steps late, to the present."""
-    power, total = powers[behind], sums[behind]
+def _present(j, width, xu, before, since, until, clock, missed, l1, positive):
+    """Bring row j from the time ``since`` to the present, ``until`` + 1."""
+    tau, q = clock[until, 1], clock[until, 2]
+    low, high = dead_zone(tau * l1, positive)
+    power = clock[until, 0] * missed[since, 0]
+    total = clock[until, 0] * (missed[until, 1] - missed[since, 1])
     for k in range(width):
         x, u = xu[j, k], xu[j, k + width]
         # catch_up, with what the K entries share taken out of the loop (twice as fast, mnist)
@@ -224,7 +226,7 @@ def _present(j, width, xu, before, behind, powers, sums, q, tau, l1, low, high, 
         old = power * x - total * (u + sign * l1)
         if sign * old < 0.0:
             if sign * u > l1 and not positive:
-                old = catch_up(x, u, behind, powers, sums, q, tau, l1, positive)
+                old = catch_up(x, u, since, until, clock, missed, l1, positive)
             else:
                 old = 0.0
         before[j, k] = old
@@ -233,23 +235,20 @@ def _present(j, width, xu, before, behind, powers, sums, q, tau, l1, low, high, 
 
 @jit
 def stamped_blocks(
-    indptr, indices, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
-    tau, theta, lam, l1, positive, beta, bias, change,
-    xu, before, direction, scale, stamp, time, powers, sums,
+    indptr, indices, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
+    l1, positive, beta, bias, change, xu, before, direction, stamp, time, clock, missed,
 ):
-    """Begins at ``time`` and returns the time it ends at; scale[4] is the last step's theta.
+    """Begins at ``time`` and returns the time it ends at; ``clock`` holds tau and theta by time.
 
-    ``direction`` of shape (d, K) is needed for m > 1 only.
+    ``direction`` of shape (d, K) is needed for batches of several rows only.
     """
     one, inv_n = np.uint64(1), bias[3, 0]
-    q = 1.0 / (1.0 + lam * tau)
-    low, high = dead_zone(tau * l1, positive)
     width = np.uint64(bias.shape[1])
     z, new = np.empty(width), np.empty(width)
     adds = np.empty(width)
-    ahead = scale[4]
-    for first in range(0, order.shape[0], m):
-        last = min(first + m, order.shape[0])
+    for n in range(starts.shape[0] - 1):
+        first, last = starts[n], starts[n + 1]
+        ahead = clock[time, 3]
         for t in range(first, last):
             if t + AHEAD < order.shape[0]:
                 prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
@@ -258,11 +257,9 @@ def stamped_blocks(
                 z[k] = beta * bias[1, k]
             for e in range(indptr[i], indptr[i + one]):
                 j = np.uint64(indices[e])
-                behind = time - 1 - stamp[j]
-                if behind >= 0:
-                    _present(
-                        j, width, xu, before, behind, powers, sums, q, tau, l1, low, high, positive
-                    )
+                if stamp[j] < time:
+                    since, until = np.uint64(stamp[j]), np.uint64(time - 1)
+                    _present(j, width, xu, before, since, until, clock, missed, l1, positive)
                     stamp[j] = time
                 a = data[e]
                 if ahead == 0.0:
@@ -274,7 +271,8 @@ def stamped_blocks(
             block_dual_step(
                 i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first]
             )
-        ahead = theta
+        tau, q = clock[time, 1], clock[time, 2]
+        low, high = dead_zone(tau * l1, positive)
         time += 1
         for t in range(first, last):
             i = np.uint64(order[t])
@@ -283,7 +281,7 @@ def stamped_blocks(
                 adds[k] = change[t - first, k]
             for e in range(indptr[i], indptr[i + one]):
                 j, a = np.uint64(indices[e]), data[e]
-                if m == 1:
+                if last - first == 1:
                     for k in range(width):
                         u = xu[j, k + width] + inv_n * adds[k] * a
                         old = xu[j, k]
@@ -295,7 +293,7 @@ def stamped_blocks(
                     for k in range(width):
                         direction[j, k] += extra * adds[k] * a
                         xu[j, k + width] += inv_n * adds[k] * a
-        if m > 1:
+        if last - first > 1:
             for t in range(first, last):
                 i = np.uint64(order[t])
                 for e in range(indptr[i], indptr[i + one]):
@@ -309,19 +307,16 @@ def stamped_blocks(
                             direction[j, k] = 0.0
                         stamp[j] = time
         if beta != 0.0:
-            block_bias_step(order, first, last, kappa, change, bias, beta, tau, theta)
-    scale[4] = ahead
+            block_bias_step(order, first, last, kappa, change, bias, beta, tau, clock[time, 3])
     return time
 
 
 @jit
-def settle_blocks(xu, before, stamp, time, powers, sums, tau, lam, l1, positive):
+def settle_blocks(xu, before, stamp, time, clock, missed, l1, positive):
     """Bring every row to the present, and set the clock to 0."""
-    q = 1.0 / (1.0 + lam * tau)
-    low, high = dead_zone(tau * l1, positive)
     width = np.uint64(before.shape[1])
     for j in range(np.uint64(stamp.shape[0])):
-        behind = time - 1 - stamp[j]
-        if behind >= 0:
-            _present(j, width, xu, before, behind, powers, sums, q, tau, l1, low, high, positive)
+        if stamp[j] < time:
+            since, until = np.uint64(stamp[j]), np.uint64(time - 1)
+            _present(j, width, xu, before, since, until, clock, missed, l1, positive)
         stamp[j] = 0

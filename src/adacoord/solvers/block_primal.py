@@ -18,6 +18,7 @@ from .block_kernels import (
     settle_blocks,
     stamped_blocks,
 )
+from .spdc_primal import Clock
 
 #: What ``scale[5]`` of CSR data says about how x is held.
 OPEN, SCALED, STAMPED = 0.0, 1.0, 2.0
@@ -49,7 +50,7 @@ class BlockPrimal:
         """Replace u; x and xbar stay."""
         raise NotImplementedError
 
-    def run(self, order, rows, duals, steps, penalty, intercept) -> None:
+    def run(self, order, starts, rows, duals, steps, penalty, intercept) -> None:
         """The steps of ``order``; see :func:`.block_kernels.dense_blocks` for the arguments."""
         raise NotImplementedError
 
@@ -90,10 +91,10 @@ class _DenseBlocks(BlockPrimal):
     def u(self):
         return self.state["vectors"][2].T
 
-    def run(self, order, rows, duals, steps, penalty, intercept):
+    def run(self, order, starts, rows, duals, steps, penalty, intercept):
         dense_blocks(
-            self.matrix.indptr, self.matrix.data, order, *rows, *duals[:4], *steps, *penalty,
-            *intercept, *self.state["vectors"],
+            self.matrix.indptr, self.matrix.data, order, starts, *rows, *duals[:4], *steps,
+            *penalty, *intercept, *self.state["vectors"],
         )
 
 
@@ -115,9 +116,8 @@ class _SparseBlocks(BlockPrimal):
         }
         self._direction = np.zeros((d if m > 1 else 1, n_classes), dtype=matrix.dtype)
         self._stamp = np.zeros(d, dtype=np.int32)
-        self._time = 0
-        self._steps = None  # (tau, lam), penalty: what the stamped rows have missed
-        self._tables = (0.0, 0.0), np.empty(0), np.empty(0)
+        self._clock = Clock()
+        self._penalty = 0.0, False
 
     def load(self, x, u):
         s, K = self.state, self.n_classes
@@ -125,7 +125,7 @@ class _SparseBlocks(BlockPrimal):
         s["scales"][:] = 0.0
         s["scale"][:] = 1.0, 0.0, 1.0, 0.0, 0.0, OPEN
         self._stamp[:] = 0
-        self._time = 0
+        self._clock.time = 0
 
     def refresh(self, u):
         self.settle()
@@ -143,10 +143,10 @@ class _SparseBlocks(BlockPrimal):
     def u(self):
         return self.state["xu"][:, self.n_classes :]
 
-    def run(self, order, rows, duals, steps, penalty, intercept):
+    def run(self, order, starts, rows, duals, steps, penalty, intercept):
         s, (tau, theta, lam), (l1, positive) = self.state, steps, penalty
         # The scaled form divides by 1 - theta lambda tau: not for extremely strong penalties.
-        scaled = l1 == 0.0 and not positive and theta * lam * tau < 0.5
+        scaled = l1 == 0.0 and not positive and np.max(theta * lam * tau) < 0.5
         if s["scale"][5] == OPEN:
             s["scale"][5] = SCALED if scaled else STAMPED
         elif s["scale"][5] == SCALED and not scaled:
@@ -154,19 +154,22 @@ class _SparseBlocks(BlockPrimal):
             s["scale"][5] = STAMPED
         if s["scale"][5] == SCALED:
             scaled_blocks(
-                *self.matrix.arrays, order, *rows, *duals[:4], *steps, *intercept,
+                *self.matrix.arrays, order, starts, *rows, *duals[:4], *steps, *intercept,
                 s["xu"], s["pending"], s["scales"], s["scale"][:4],
             )
             return
-        if self._steps != ((tau, lam), penalty):
-            self.settle()  # what was missed was missed with the old steps
-            self._steps = (tau, lam), penalty
-        self._grow_tables(self._time + order.size + 1, tau, lam)
-        self._time = stamped_blocks(
-            *self.matrix.arrays, order, *rows, *duals[:4], *steps, *penalty, *intercept,
-            s["xu"], s["before"], self._direction, s["scale"], self._stamp, self._time,
-            *self._tables[1:],
-        )
+        clock, done = self._clock, 0
+        while done < tau.size:
+            self.settle()
+            self._penalty = penalty
+            fit = clock.set(tau[done:], theta[done:], lam, s["scale"][4])
+            clock.time = stamped_blocks(
+                *self.matrix.arrays, order, starts[done : done + fit + 1], *rows, *duals[:4],
+                *penalty, *intercept, s["xu"], s["before"], self._direction, self._stamp,
+                clock.time, *clock.tables,
+            )
+            done += fit
+            s["scale"][4] = theta[done - 1]
 
     def settle(self):
         s = self.state
@@ -177,20 +180,9 @@ class _SparseBlocks(BlockPrimal):
                     s["xu"],
                 )
                 s["scale"][:2] = 1.0, 0.0
-        elif self._time > 0:
-            steps, penalty = self._steps
+        elif self._clock.time > 0:
             settle_blocks(
-                s["xu"], s["before"], self._stamp, self._time, *self._tables[1:], *steps, *penalty
+                s["xu"], s["before"], self._stamp, self._clock.time, *self._clock.tables,
+                *self._penalty,
             )
-            self._time = 0
-
-    def _grow_tables(self, size: int, tau: float, lam: float) -> None:
-        """q^k and tau (q + ... + q^k) for every number of steps a row can be behind."""
-        key, powers, _ = self._tables
-        if key == (tau, lam) and powers.size >= size:
-            return
-        k = np.arange(size + size // 8, dtype=np.float64)
-        exponents = -np.log1p(lam * tau) * k
-        # tau (q + ... + q^k) = (1 - q^k)/lambda
-        sums = -np.expm1(exponents) / lam if lam > 0.0 else tau * k
-        self._tables = (tau, lam), np.exp(exponents), sums
+            self._clock.time = 0

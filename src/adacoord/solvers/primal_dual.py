@@ -204,15 +204,21 @@ class PrimalDual(Solver):
         if self.perturbed and (self.passes - self.stage_began) % LOOK == 0:
             self._look_at_stage(*self._gap_parts(self.primal.x))
 
-    def _run(self, order, sigma, kappa, tau: float, theta: float) -> None:
-        """The steps of ``order`` (rows of the data); ``sigma`` and ``kappa`` for every row."""
+    def _run(self, order, sigma, kappa, tau, theta, starts=None) -> None:
+        """The steps of ``order`` (rows of the data), with ``sigma`` and ``kappa`` for every row.
+
+        Batch k is ``order[starts[k]:starts[k+1]]`` (by default batches of ``batch_size``);
+        ``tau`` and ``theta`` are one number each, or one for each batch.
+        """
         problem, penalty = self.problem, self.problem.penalty
+        if starts is None:
+            starts = np.append(np.arange(0, order.size, self.batch_size), order.size)
         self.primal.run(
-            order,
-            (self.batch_size, problem.b, self.weight, sigma, kappa),
+            order, starts,
+            (problem.b, self.weight, sigma, kappa),
             (self.y, self._moves, self.center_y, self.delta_y, problem.loss.code,
              *problem.loss.constants),
-            (tau, theta, self.lam),
+            (one_each(tau, starts.size - 1), one_each(theta, starts.size - 1), self.lam),
             (penalty.l1, penalty.positive),
             (self.beta, self.bias, self._change),
         )
@@ -235,3 +241,8 @@ class PrimalDual(Solver):
             self._set_up()
             for name, array in self.primal.state.items():
                 array[...] = state[f"primal_{name}"]
+
+
+def one_each(value: float | np.ndarray, size: int) -> np.ndarray:
+    """``value`` for each of ``size`` steps."""
+    return np.full(size, value) if np.ndim(value) == 0 else value

@@ -7,8 +7,9 @@ stamped_pass   CSR, any penalty: each x_j at the time of its last use  O(nnz of 
 =============  ======================================================  ======================
 
 All three make the same iterates (Section 6 of the paper; the tests compare them with a naive
-reference).  ``order`` lists the rows of batches of m, one batch after the other; ``kappa`` is
-1/(N p_i) for SPDC; ``moves`` gets the dy of each visited row.  ``bias`` is (x_c, xbar_c, u_c,
+reference).  Batch k is ``order[starts[k]:starts[k+1]]``, its step is made with tau[k] and
+theta[k]; ``kappa`` is 1/(N p_i) for SPDC; ``moves`` gets the dy of each visited row.  xbar is
+that of the previous step, made with *its* tau and theta.  ``bias`` is (x_c, xbar_c, u_c,
 1/N): the coordinate of the intercept, whose feature value is ``beta`` (0: no intercept) and whose
 penalty is 0, and the number of rows.
 """
@@ -19,7 +20,7 @@ import numpy as np
 
 from .._jit import FAST, jit, prefetch
 from .._rows import AHEAD, prefetch_row, row_add, row_dot
-from .._scalar import catch_up, dead_zone, dprox, shrink
+from .._scalar import catch_up, cross, dead_zone, dprox, glide, shrink
 
 
 @jit
@@ -64,13 +65,13 @@ def dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
 
 @jit
 def dense_pass(
-    indptr, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
+    indptr, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
     code, alpha, epsilon, lo, hi, tau, theta, lam, l1, positive, beta, bias, change,
     x, xbar, u, direction,
 ):
     one, inv_n = np.uint64(1), bias[3]
-    for first in range(0, order.shape[0], m):
-        last = min(first + m, order.shape[0])
+    for k in range(starts.shape[0] - 1):
+        first, last = starts[k], starts[k + 1]
         along = average = 0.0
         for t in range(first, last):
             i = np.uint64(order[t])
@@ -86,9 +87,9 @@ def dense_pass(
                 # the step takes the old u: what is added to it here is subtracted there
                 row_add(None, data, indptr[i], indptr[i + one], g * (kappa[i] - inv_n), direction)
                 row_add(None, data, indptr[i], indptr[i + one], g * inv_n, u)
-        dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive)
+        dense_step(x, xbar, u, direction, tau[k], theta[k], lam, l1, positive)
         if beta != 0.0:
-            bias_step(bias, beta, tau, theta, along, average)
+            bias_step(bias, beta, tau[k], theta[k], along, average)
 
 
 @jit(fastmath=FAST)
@@ -144,27 +145,23 @@ def flush(indptr, indices, data, pending, scales, s, G, zu):
 
 @jit
 def scaled_pass(
-    indptr, indices, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
+    indptr, indices, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
     code, alpha, epsilon, lo, hi, tau, theta, lam, beta, bias, change,
     zu, pending, scales, scale,
 ):
     """Section 6.1 without time stamps: x = s z - G u, updated at the batch's entries only.
 
-    xbar = (1 - theta lambda tau) x - theta tau u + e, where e = -theta tau sum_k g_k
-    (kappa_k - 1/N) a_k is along the last batch's rows; it is kept inside z (``pending`` rows,
-    ``scales``) and taken out again a step later, while those entries are still in cache.
-    ``scale`` is (s, G, restart); ``restart`` is 1 where the first step's xbar is x.
+    xbar = keep x - pull u + e, where keep = 1 - theta lambda tau, pull = theta tau, and e =
+    -pull sum_i g_i (kappa_i - 1/N) a_i is along the last batch's rows; it is kept inside z
+    (``pending`` rows, ``scales``) and taken out again a step later, while those entries are still
+    in cache.  ``scale`` is (s, G, keep, pull); keep = 1 and pull = 0 where xbar is x.
     """
     one, inv_n = np.uint64(1), bias[3]
     tiny = 1e-100 if zu.itemsize == 8 else 1e-15
-    q = 1.0 / (1.0 + lam * tau)
-    keep = 1.0 - theta * lam * tau
-    s, G, restart = scale
-    for first in range(0, order.shape[0], m):
-        last = min(first + m, order.shape[0])
-        z_weight, u_weight = keep * s, keep * G + theta * tau
-        if restart > 0.0:
-            z_weight, u_weight, restart = s, G, 0.0
+    s, G, keep, pull = scale
+    for k in range(starts.shape[0] - 1):
+        first, last = starts[k], starts[k + 1]
+        z_weight, u_weight = keep * s, keep * G + pull
         for t in range(first, last):
             if t + 2 * AHEAD < order.shape[0]:
                 i = np.uint64(order[t + 2 * AHEAD])
@@ -183,41 +180,48 @@ def scaled_pass(
                 i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
         add_pending(indptr, indices, data, pending, scales, -1.0, zu)
+        q = 1.0 / (1.0 + lam * tau[k])
+        keep, pull = 1.0 - theta[k] * lam * tau[k], theta[k] * tau[k]
         s *= q
-        G = q * (G + tau)
+        G = q * (G + tau[k])
         along = average = 0.0
         for t in range(first, last):
             i, g = np.uint64(order[t]), change[t - first]
             pending[t - first] = order[t]
-            scales[t - first] = -theta * tau * g * (kappa[i] - inv_n) / (keep * s)
+            scales[t - first] = -pull * g * (kappa[i] - inv_n) / (keep * s)
             if g != 0.0:
                 along += g * kappa[i]
                 average += g * inv_n
-                z_scale = g * (G * inv_n - q * tau * kappa[i]) / s + scales[t - first]
+                z_scale = g * (G * inv_n - q * tau[k] * kappa[i]) / s + scales[t - first]
                 _pair_add(indices, data, indptr[i], indptr[i + one], z_scale, g * inv_n, zu)
+        for t in range(last - first, scales.shape[0]):
+            scales[t] = 0.0
         if beta != 0.0:
-            bias_step(bias, beta, tau, theta, along, average)
+            bias_step(bias, beta, tau[k], theta[k], along, average)
         if s < tiny:
             flush(indptr, indices, data, pending, scales, s, G, zu)
             s, G = 1.0, 0.0
-    scale[0], scale[1], scale[2] = s, G, restart
+    scale[0], scale[1], scale[2], scale[3] = s, G, keep, pull
 
 
 @jit
 def stamped_pass(
-    indptr, indices, data, order, m, b, weight, sigma, kappa, y, moves, center, delta,
-    code, alpha, epsilon, lo, hi, tau, theta, lam, l1, positive, beta, bias, change,
-    vectors, stamp, time, powers, sums,
+    indptr, indices, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
+    code, alpha, epsilon, lo, hi, l1, positive, beta, bias, change,
+    vectors, stamp, time, clock, missed,
 ):
     """Section 6.2: vectors[j] = (x_j, x_j one step before, u_j, direction_j) at time stamp[j].
 
-    Begins at ``time`` and returns the time it ends at.
+    Begins at ``time`` and returns the time it ends at; ``clock`` and ``missed`` are the tables of
+    :func:`~adacoord._scalar.wind`, which hold tau and theta by time.
     """
     one, inv_n = np.uint64(1), bias[3]
-    q = 1.0 / (1.0 + lam * tau)
-    low, high = dead_zone(tau * l1, positive)
-    for first in range(0, order.shape[0], m):
-        last = min(first + m, order.shape[0])
+    for n in range(starts.shape[0] - 1):
+        first, last = starts[n], starts[n + 1]
+        until = np.uint64(max(time - 1, 0))
+        tau, q, ahead = clock[until, 1], clock[until, 2], clock[time, 3]
+        low, high = dead_zone(tau * l1, positive)
+        decay, total = clock[until, 0], missed[until, 1]
         for t in range(first, last):
             if t + 2 * AHEAD < order.shape[0]:
                 i = np.uint64(order[t + 2 * AHEAD])
@@ -234,25 +238,29 @@ def stamped_pass(
             for k in range(indptr[i], indptr[i + one]):
                 j = indices[k]
                 now, before = vectors[j, 0], vectors[j, 1]
-                behind = time - 1 - stamp[j]
-                if behind >= 0:
-                    u = vectors[j, 2]
-                    before = catch_up(now, u, behind, powers, sums, q, tau, l1, positive)
+                if stamp[j] < time:
+                    u, since = vectors[j, 2], np.uint64(stamp[j])
+                    growth, then = missed[since, 0], missed[since, 1]
+                    before, crosses = glide(now, u, growth, then, decay, total, l1, positive)
+                    if crosses:
+                        before = cross(now, u, since, until, clock, missed, l1)
                     now = q * shrink(before - tau * u, low, high)
                     vectors[j, 0], vectors[j, 1] = now, before
                     stamp[j] = time
-                z += data[k] * (now + theta * (now - before))
+                z += data[k] * (now + ahead * (now - before))
             change[t - first] = dual_step(
                 i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
         along = average = 0.0
+        tau, q, ahead = clock[time, 1], clock[time, 2], clock[time + 1, 3]
+        low, high = dead_zone(tau * l1, positive)
         time += 1
         for t in range(first, last):
             i, g = np.uint64(order[t]), change[t - first]
             along += g * kappa[i]
             average += g * inv_n
             u_scale, x_scale = g * inv_n, g * (kappa[i] - inv_n)
-            if m == 1:  # each entry once: the third loop below is 14 of 51 ms
+            if last - first == 1:  # each entry once: the third loop below is 14 of 51 ms
                 for k in range(indptr[i], indptr[i + one]):
                     j = indices[k]
                     u = vectors[j, 2] + u_scale * data[k]
@@ -265,7 +273,7 @@ def stamped_pass(
                 for k in range(indptr[i], indptr[i + one]):
                     vectors[indices[k], 3] += x_scale * data[k]
                     vectors[indices[k], 2] += u_scale * data[k]
-        if m > 1:
+        if last - first > 1:
             for t in range(first, last):
                 i = np.uint64(order[t])
                 for k in range(indptr[i], indptr[i + one]):
@@ -278,20 +286,21 @@ def stamped_pass(
                         vectors[j, 3] = 0.0
                         stamp[j] = time
         if beta != 0.0:
-            bias_step(bias, beta, tau, theta, along, average)
+            bias_step(bias, beta, tau, ahead, along, average)
     return time
 
 
 @jit
-def settle_stamped(vectors, stamp, time, powers, sums, tau, lam, l1, positive):
+def settle_stamped(vectors, stamp, time, clock, missed, l1, positive):
     """Bring every coordinate to the present, and set the clock to 0."""
-    q = 1.0 / (1.0 + lam * tau)
+    until = np.uint64(max(time - 1, 0))
+    tau, q = clock[until, 1], clock[until, 2]
     low, high = dead_zone(tau * l1, positive)
     for j in range(np.uint64(stamp.shape[0])):
-        behind = time - 1 - stamp[j]
-        if behind >= 0:
+        if stamp[j] < time:
             u = vectors[j, 2]
-            before = catch_up(vectors[j, 0], u, behind, powers, sums, q, tau, l1, positive)
+            since = np.uint64(stamp[j])
+            before = catch_up(vectors[j, 0], u, since, until, clock, missed, l1, positive)
             vectors[j, 0] = q * shrink(before - tau * u, low, high)
             vectors[j, 1] = before
         stamp[j] = 0

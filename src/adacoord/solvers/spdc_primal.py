@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._scalar import wind
 from ..matrix import Matrix
 from .spdc_kernels import (
     add_pending,
@@ -42,9 +43,9 @@ class DensePrimal:
     def u(self):
         return self.state["vectors"][2]
 
-    def run(self, order, rows, duals, steps, penalty, intercept):
+    def run(self, order, starts, rows, duals, steps, penalty, intercept):
         dense_pass(
-            self.matrix.indptr, self.matrix.data, order, *rows, *duals, *steps, *penalty,
+            self.matrix.indptr, self.matrix.data, order, starts, *rows, *duals, *steps, *penalty,
             *intercept, *self.state["vectors"],
         )
 
@@ -61,14 +62,14 @@ class ScaledPrimal:
             "zu": np.zeros((matrix.shape[1], 2), dtype=matrix.dtype),
             "pending": np.zeros(m, dtype=np.uint32),
             "scales": np.zeros(m),
-            "scale": np.array([1.0, 0.0, 1.0]),
+            "scale": np.array([1.0, 0.0, 1.0, 0.0]),
         }
 
     def load(self, x, u):
         self.state["zu"][:, 0] = x
         self.state["zu"][:, 1] = u
         self.state["scales"][:] = 0.0
-        self.state["scale"][:] = 1.0, 0.0, 1.0
+        self.state["scale"][:] = 1.0, 0.0, 1.0, 0.0
 
     def refresh(self, u):
         self.state["zu"][:, 1] = u
@@ -83,10 +84,10 @@ class ScaledPrimal:
     def u(self):
         return self.state["zu"][:, 1]
 
-    def run(self, order, rows, duals, steps, penalty, intercept):
+    def run(self, order, starts, rows, duals, steps, penalty, intercept):
         s = self.state
         scaled_pass(
-            *self.matrix.arrays, order, *rows, *duals, *steps, *intercept,
+            *self.matrix.arrays, order, starts, *rows, *duals, *steps, *intercept,
             s["zu"], s["pending"], s["scales"], s["scale"],
         )
 
@@ -96,22 +97,43 @@ class ScaledPrimal:
         s["scale"][:2] = 1.0, 0.0
 
 
+class Clock:
+    """tau and theta by time, and what a coordinate has missed: the tables of ``wind``."""
+
+    def __init__(self):
+        self.time = 0
+        self._clock, self._missed = np.zeros((1, 4)), np.zeros((1, 2))
+
+    def set(self, tau: np.ndarray, theta: np.ndarray, lam: float, ahead: float) -> int:
+        """Start at 0 with these steps; how many of them fit."""
+        if self._clock.shape[0] <= tau.size:
+            self._clock, self._missed = np.zeros((tau.size + 1, 4)), np.zeros((tau.size + 1, 2))
+        self.time = 0
+        return wind(self._clock, self._missed, tau, theta, lam, ahead)
+
+    @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._clock, self._missed
+
+
 class StampedPrimal:
     """x_j at the time of its last use; all of them at the present between passes."""
 
     def __init__(self, matrix: Matrix, m: int):
         self.matrix = matrix
-        self.state = {"vectors": np.zeros((matrix.shape[1], 4), dtype=matrix.dtype)}
+        self.state = {
+            "vectors": np.zeros((matrix.shape[1], 4), dtype=matrix.dtype),
+            "ahead": np.zeros(1),  # theta of the last step
+        }
         self._stamp = np.zeros(matrix.shape[1], dtype=np.int32)
-        self._time = 0
-        self._steps = (0.0, 0.0), (0.0, False)
-        self._tables = (0.0, 0.0), np.empty(0), np.empty(0)
+        self._clock = Clock()
+        self._penalty = 0.0, False
 
     def load(self, x, u):
         vectors = self.state["vectors"]
         vectors[:, 0], vectors[:, 1], vectors[:, 2], vectors[:, 3] = x, x, u, 0.0
         self._stamp[:] = 0
-        self._time = 0
+        self._clock.time = 0
 
     def refresh(self, u):
         self.state["vectors"][:, 2] = u
@@ -124,27 +146,23 @@ class StampedPrimal:
     def u(self):
         return self.state["vectors"][:, 2]
 
-    def run(self, order, rows, duals, steps, penalty, intercept):
-        tau, _, lam = steps
-        self._steps = (tau, lam), penalty
-        self._grow_tables(self._time + order.size + 1, tau, lam)
-        self._time = stamped_pass(
-            *self.matrix.arrays, order, *rows, *duals, *steps, *penalty, *intercept,
-            self.state["vectors"], self._stamp, self._time, *self._tables[1:],
-        )
+    def run(self, order, starts, rows, duals, steps, penalty, intercept):
+        tau, theta, lam = steps
+        self._penalty, clock, done = penalty, self._clock, 0
+        while done < tau.size:
+            self.settle()
+            fit = clock.set(tau[done:], theta[done:], lam, self.state["ahead"][0])
+            clock.time = stamped_pass(
+                *self.matrix.arrays, order, starts[done : done + fit + 1], *rows, *duals,
+                *penalty, *intercept, self.state["vectors"], self._stamp, clock.time,
+                *clock.tables,
+            )
+            done += fit
+            self.state["ahead"][0] = theta[done - 1]
 
     def settle(self):
-        steps, penalty = self._steps
         settle_stamped(
-            self.state["vectors"], self._stamp, self._time, *self._tables[1:], *steps, *penalty
+            self.state["vectors"], self._stamp, self._clock.time, *self._clock.tables,
+            *self._penalty,
         )
-        self._time = 0
-
-    def _grow_tables(self, size: int, tau: float, lam: float) -> None:
-        """q^k and tau (q + ... + q^k) for every number of steps a coordinate can be behind."""
-        key, powers, _ = self._tables
-        if key == (tau, lam) and powers.size >= size:
-            return
-        exponents = -np.log1p(lam * tau) * np.arange(size + size // 8)
-        # tau (q + ... + q^k) = (1 - q^k)/lambda
-        self._tables = (tau, lam), np.exp(exponents), -np.expm1(exponents) / lam
+        self._clock.time = 0
