@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._jit import jit
+from .random import uniform
 
 #: The least weight: 1e-200 of anything is lost in its rounding, and n of them are still normal.
 FLOOR = 1e-200
@@ -84,3 +85,63 @@ def mixture_draw(tree, n, delta, u):
     else:
         i = tree_draw(tree, (u - even) / delta)
     return i, even + delta * n * (tree[(tree.shape[0] >> 1) + i] / tree[1])
+
+
+@jit
+def tree_updates(tree, leaves, weights, nodes):
+    """:func:`tree_update` for several leaves, level by level; ``nodes`` is scratch.
+
+    The leaves are independent of each other until they meet, so the CPU overlaps their cache
+    misses and latencies; the few nodes above are recomputed once for all.  (32 at a time, with
+    :func:`mixture_draws`: 3x faster than one after the other for 50,000 weights.)
+    """
+    one, level = np.uint64(1), np.uint64(tree.shape[0] >> 1)
+    count = 0
+    for k in range(leaves.shape[0]):
+        node, weight = level + np.uint64(leaves[k]), max(weights[k], FLOOR)
+        if tree[node] != weight:
+            tree[node] = weight
+            nodes[count] = node
+            count += 1
+    while level > np.uint64(count):
+        level >>= one
+        for k in range(count):
+            node = nodes[k] >> one
+            nodes[k] = node
+            tree[node] = tree[node << one] + tree[(node << one) + one]
+    for k in range(np.int64(level) - 1, 0, -1):
+        tree[k] = tree[2 * k] + tree[2 * k + 1]
+
+
+@jit
+def mixture_draws(tree, n, delta, state, leaves, frequencies, nodes, targets):
+    """:func:`mixture_draw` for every place of ``leaves``, level by level; ``nodes`` and
+    ``targets`` are scratch."""
+    one, m = np.uint64(1), np.uint64(tree.shape[0] >> 1)
+    even, total = 1.0 - delta, tree[1]
+    walkers = 0
+    for k in range(leaves.shape[0]):
+        u = uniform(state)
+        if u <= even:
+            leaves[k] = min(np.int64(u / even * n), n - 1)
+        else:
+            leaves[k] = -1  # to be found by walker number ``walkers``
+            targets[walkers] = (u - even) / delta * total
+            nodes[walkers] = one
+            walkers += 1
+    level = one
+    while level < m:
+        level <<= one
+        for k in range(walkers):
+            node, target = nodes[k] << one, targets[k]
+            left = tree[node]
+            # without a branch: which way to go is a coin to the CPU
+            right = np.uint64(target > left) & np.uint64(tree[node + one] > 0.0)
+            nodes[k] = node + right
+            targets[k] = target - left * right
+    walkers = 0
+    for k in range(leaves.shape[0]):
+        if leaves[k] < 0:
+            leaves[k] = np.int64(nodes[walkers] - m)
+            walkers += 1
+        frequencies[k] = even + delta * n * (tree[m + np.uint64(leaves[k])] / total)

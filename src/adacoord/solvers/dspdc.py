@@ -50,6 +50,7 @@ from ..columns import Columns, as_scipy
 from ..matrix import Matrix, as_matrix
 from ..problem import Problem
 from ..sampling.random import uniform
+from ..sampling.schedule import check_mixture, share
 from ..sampling.tree import mixture_draw, tree_build, tree_update
 from .base import Solver
 
@@ -124,8 +125,7 @@ class DoublyStochastic(Solver):
         """The share of the weights in the probabilities of this pass."""
         if self.sampling == "uniform":
             return 0.0
-        low, high = self.delta_range
-        return low + (high - low) * min(self.passes / self.delta_passes, 1.0)
+        return share(self.delta_range, self.passes, self.delta_passes)
 
 
 class DSPDC(DoublyStochastic):
@@ -245,12 +245,7 @@ def _check_options(name, sampling, steps, delta, kappa, delta_passes):
         raise ValueError(
             f'steps={steps!r}: {name} takes "practical", "theory" or a positive number'
         )
-    if np.shape(delta) != (2,) or not all(0.0 <= v < 1.0 for v in delta):
-        raise ValueError(f"delta={delta!r}: it must be two numbers in [0, 1), the first and last")
-    if not 0.0 <= kappa < np.inf:
-        raise ValueError(f"kappa={kappa!r}: the power must be zero or more")
-    if isinstance(delta_passes, bool) or delta_passes != int(delta_passes) or delta_passes < 1:
-        raise ValueError(f"delta_passes={delta_passes!r}: it must be a whole number, 1 or more")
+    check_mixture(delta, kappa, delta_passes)
 
 
 @jit

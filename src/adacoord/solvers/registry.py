@@ -44,7 +44,9 @@ SOLVERS: dict[str, Entry] = {
     entry.name: entry
     for entry in (
         Entry("spdc", "stochastic primal-dual coordinates (SPDC)", "spdc", "SPDC",
-              options=frozenset({"sampling", "steps", "batch_size", "alpha"})),
+              options=_AIS | {"batch_size", "alpha", "rho"}),
+        Entry("adaspdc", "SPDC with step sizes for each block (AdaSPDC)", "adaspdc", "AdaSPDC",
+              options=frozenset({"batch_size", "groups"}), blocks=True),
         Entry("apdc", "adaptive primal-dual coordinates (APDC)", "apdc", "APDC",
               blocks=True),
         Entry("dspdc", "doubly stochastic primal-dual coordinates (DSPDC)", "dspdc", "DSPDC",
@@ -99,7 +101,7 @@ def resolve(problem: Problem, solver: str, options: dict) -> Entry:
     if problem.loss.blocks and not entry.blocks:
         raise ValueError(
             f'loss="{problem.loss.name}": solver="{name}" takes one number a row; use '
-            'solver="apdc"'
+            'solver="apdc" or "adaspdc"'
         )
     if "smooth" in entry.needs and problem.loss.gamma == 0.0:
         raise ValueError(

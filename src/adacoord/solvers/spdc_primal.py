@@ -1,7 +1,8 @@
 """The primal side of SPDC: x, u and xbar, each as one kernel of :mod:`.spdc_kernels` holds them.
 
 All have ``load(x, u)`` (start with xbar = x), ``refresh(u)`` (replace u, keep x and xbar),
-``run(...)`` (the steps of an order), ``settle()`` (bring everything to the present: at the end of
+``run(...)`` (the steps of an order, or of one that is drawn and written to it as the steps are
+made, by ``draw``), ``settle()`` (bring everything to the present: at the end of
 a pass, before ``x`` is read), ``x``, ``u``, and ``state`` (the arrays that make it up).
 """
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from .._scalar import wind
 from ..matrix import Matrix
+from .spdc_ais import adaptive_dense, adaptive_scaled, adaptive_stamped
 from .spdc_kernels import (
     add_pending,
     dense_pass,
@@ -43,11 +45,13 @@ class DensePrimal:
     def u(self):
         return self.state["vectors"][2]
 
-    def run(self, order, starts, rows, duals, steps, penalty, intercept):
-        dense_pass(
-            self.matrix.indptr, self.matrix.data, order, starts, *rows, *duals, *steps, *penalty,
-            *intercept, *self.state["vectors"],
-        )
+    def run(self, order, starts, rows, duals, steps, penalty, intercept, draw=None):
+        matrix = self.matrix.indptr, self.matrix.data
+        rest = *penalty, *intercept, *self.state["vectors"]
+        if draw is None:
+            dense_pass(*matrix, order, starts, *rows, *duals, *steps, *rest)
+        else:
+            adaptive_dense(draw, matrix, order, starts, rows, duals, steps, rest)
 
     def settle(self):
         """Plain vectors are always at the present."""
@@ -84,12 +88,13 @@ class ScaledPrimal:
     def u(self):
         return self.state["zu"][:, 1]
 
-    def run(self, order, starts, rows, duals, steps, penalty, intercept):
-        s = self.state
-        scaled_pass(
-            *self.matrix.arrays, order, starts, *rows, *duals, *steps, *intercept,
-            s["zu"], s["pending"], s["scales"], s["scale"],
-        )
+    def run(self, order, starts, rows, duals, steps, penalty, intercept, draw=None):
+        s, matrix = self.state, self.matrix.arrays
+        rest = *intercept, s["zu"], s["pending"], s["scales"], s["scale"]
+        if draw is None:
+            scaled_pass(*matrix, order, starts, *rows, *duals, *steps, *rest)
+        else:
+            adaptive_scaled(draw, matrix, order, starts, rows, duals, steps, rest)
 
     def settle(self):
         s = self.state
@@ -146,17 +151,24 @@ class StampedPrimal:
     def u(self):
         return self.state["vectors"][:, 2]
 
-    def run(self, order, starts, rows, duals, steps, penalty, intercept):
+    def run(self, order, starts, rows, duals, steps, penalty, intercept, draw=None):
         tau, theta, lam = steps
         self._penalty, clock, done = penalty, self._clock, 0
         while done < tau.size:
             self.settle()
             fit = clock.set(tau[done:], theta[done:], lam, self.state["ahead"][0])
-            clock.time = stamped_pass(
-                *self.matrix.arrays, order, starts[done : done + fit + 1], *rows, *duals,
-                *penalty, *intercept, self.state["vectors"], self._stamp, clock.time,
-                *clock.tables,
-            )
+            matrix, rest = self.matrix.arrays, (*penalty, *intercept)
+            here = self.state["vectors"], self._stamp, clock.time
+            if draw is None:
+                clock.time = stamped_pass(
+                    *matrix, order, starts[done : done + fit + 1], *rows, *duals, *rest, *here,
+                    *clock.tables,
+                )
+            else:  # batches of one row
+                clock.time = adaptive_stamped(
+                    draw, matrix, order[done : done + fit], starts, rows, duals, rest, *here,
+                    clock.tables,
+                )
             done += fit
             self.state["ahead"][0] = theta[done - 1]
 
