@@ -74,9 +74,9 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "apdc", "spdc", "dspdc", "spd1-vr", "dcd", "sdca"}
+    solver : {"auto", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", "sdca"}
         ``"apdc"`` adapts step sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of
-        Zhang and Xiao (2017), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
+        Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
         adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
         ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"dcd"`` for
         well-conditioned smooth problems and ``"apdc"`` for the others.
@@ -96,7 +96,9 @@ def solve(
     verbose : bool
         Show a line of progress.
     **options
-        The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``; for
+        The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``,
+        ``kappa``, ``delta``, ``delta_passes``, ``rho``; for ``"adaspdc"`` ``batch_size``,
+        ``groups``; for
         ``"dspdc"`` and ``"spd1-vr"`` ``sampling``, ``steps``, ``delta``, ``kappa``,
         ``delta_passes``.
 
