@@ -81,13 +81,13 @@ def solve(
     ----------
     problem : Problem
     solver : {"auto", "newton", "apdc", "spdc", "dspdc", "spd1-vr", "dcd", "sdca"}
-        ``"newton"`` is Newton's method with Cholesky's factorisation, for smooth losses and
-        l2 (or no penalty) where one side of A is small; ``"apdc"`` adapts step sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of
-        Zhang and Xiao (2017), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
-        adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
-        ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"newton"`` where it can
-        and its iterations are cheap, else ``"dcd"`` for well-conditioned smooth problems and
-        ``"apdc"`` for the others.
+        ``"newton"`` is Newton's method with Cholesky's factorisation, for smooth losses with l2
+        or no penalty, where one side of A is small.  ``"apdc"`` adapts step sizes and sampling
+        as it goes; ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"dspdc"`` and
+        ``"spd1-vr"`` Algorithms 2 and 3 of the paper on adaptive importance sampling (2021),
+        ``"dcd"`` dual coordinate ascent in shuffled order, ``"sdca"`` with rows drawn
+        independently.  ``"auto"`` takes ``"newton"`` where it can and its iterations are cheap,
+        else ``"dcd"`` for well-conditioned smooth problems and ``"apdc"`` for the others.
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.  Without a penalty
         there is no such gap, and :meth:`Problem.stationarity` takes its place.
@@ -146,8 +146,9 @@ def solve(
     result = Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
         dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
-        converged=status in ("converged", "stationary, no certificate"), status=status, passes=monitor.passes,
-        seconds=monitor.seconds, history=monitor.history, solver=entry.name,
+        converged=status in ("converged", "stationary, no certificate"), status=status,
+        passes=monitor.passes, seconds=monitor.seconds, history=monitor.history,
+        solver=entry.name,
     )
     if status in ("max_passes", "max_seconds", "no minimum"):
         advice = (
@@ -209,6 +210,6 @@ def _advice(problem: Problem, result: Result, tol: float) -> str:
         else "allow more passes, raise tol, use a stronger penalty, or scale the columns"
     )
     return (
-        f"{result.solver} stopped at {_limit(result)} with a relative gap of {result.relative_gap:.2e}; "
-        f"tol={tol:g} was asked for. To get there, {remedy}."
+        f"{result.solver} stopped at {_limit(result)} with a relative gap of "
+        f"{result.relative_gap:.2e}; tol={tol:g} was asked for. To get there, {remedy}."
     )

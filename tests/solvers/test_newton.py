@@ -186,7 +186,8 @@ def test_step_solves_newtons_equations(loss, shape, intercept, storage):
     solver.c = problem.no_intercept
     x = solver.x
     H, g = naive_hessian(problem, x, problem.no_intercept)
-    _, _, p, curvature = solver._expand(x)
+    solver._expand()
+    _, _, p, curvature = solver.point
     solver.system.factorise(curvature)
     dt, dc = solver.system.step(solver.t, p)
     step = solver.system.x(dt).ravel()
@@ -503,7 +504,7 @@ def test_absurd_sizes_are_refused():
 def test_without_a_penalty_the_others_name_newton():
     problem = ac.Problem(np.eye(2), [1.0, -1.0])
     for name in set(SOLVERS) - {"newton"}:
-        with pytest.raises(ValueError, match='no duality gap.*l2=1e-8, or use solver="newton"'):
+        with pytest.raises(ValueError, match=r'no duality gap.*l2=1e-8, or use solver="newton"'):
             ac.solve(problem, name)
 
 

@@ -7,8 +7,9 @@ Line        t = 1 where the slope of P along the step fell to HALF of what it wa
             of that slope, by Newton's method in a bracket: O(n) a trial, no product with A
 Squared     the Hessian never changes: one factorisation, and each further pass is a step of
             iterative refinement
-A pass      is one iteration: two products with A and one with A', the Gram matrix (each pair of
-            entries of a row once) and the factorisation (m^3/6).  ``operations`` counts all of it
+A pass      is one iteration: two products with A and one with A' (n x n: with K = A A'), the Gram
+            matrix (each pair of entries of a row once) and the factorisation (m^3/6).
+            ``operations`` counts all of it
 Dual        y = phi'(Ax + c), which closes the gap at the optimum
 Stops       never: the monitor does.
 """
@@ -65,17 +66,21 @@ class Newton(Solver):
         self.point = None
 
     def _pass(self):
-        matrix, losses, system = self.problem.matrix, self.losses, self.system
-        l2, x = self.problem.penalty.l2, self.x
-        z, value, p, curvature = self.point or self._expand(x)
+        l2, losses, system = self.problem.penalty.l2, self.losses, self.system
+        if self.point is None:
+            self._expand()
+        ax, value, p, curvature = self.point
         if not (self.fixed and self.factorised):
             system.factorise(curvature)
             self.factorised = True
         dt, dc = system.step(self.t, p)
-        dx = system.x(dt)
-        dz = matrix.dot(dx) + dc
+        adx = system.predict(dt)
+        z, dz = ax + self.c, adx + dc
         # P along the step: the losses, and a parabola for the penalty
-        xx, xdx, dxdx, slope = line_start(x.ravel(), dx.ravel(), p.ravel(), dz.ravel())
+        xx, xdx, dxdx, slope = line_start(
+            self.t.ravel(), dt.ravel(), system.dual(self.t, ax).ravel(),
+            system.dual(dt, adx).ravel(), p.ravel(), dz.ravel(),
+        )
         constant, tilt, bend = 0.5 * l2 * xx, l2 * xdx, l2 * dxdx
         value, slope = value + constant, slope + tilt
 
@@ -88,16 +93,16 @@ class Newton(Solver):
         if -slope > ROUNDING * abs(value):
             t = line_search(along, value, slope)
         self.t, self.c = self.t + t * dt, self.c + t * dc
-        self.point = self._expand(self.x)
-        self.operations += 3 * matrix.nnz
+        self._expand()
+        self.operations += 3 * self.problem.matrix.nnz
         if self.passes == 0 or not self.fixed:
             self.operations += system.cost
 
-    def _expand(self, x):
-        """z = A x + c, and there the losses, w phi' and the curvatures; sets y = phi'."""
-        z = self.problem.matrix.dot(x) + self.c
-        value, self.y, p, curvature = self.losses.expand(z)
-        return z, value, p, curvature
+    def _expand(self):
+        """The losses at (t, c): A x, their sum, w phi' and the curvatures; and y = phi'."""
+        ax = self.system.predict(self.t)
+        value, self.y, p, curvature = self.losses.expand(ax + self.c)
+        self.point = ax, value, p, curvature
 
 
 class _Scalars:

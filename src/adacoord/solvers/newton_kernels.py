@@ -48,13 +48,13 @@ def expand_rows(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend):
 
 
 @jit
-def line_start(x, dx, p, dz):
-    """(x.x, x.dx, dx.dx, p.dz) of arrays in one dimension."""
+def line_start(t, dt, dual, ddual, p, dz):
+    """(t.dual, dt.dual, dt.ddual, p.dz) of arrays in one dimension."""
     xx = xdx = dxdx = pdz = 0.0
-    for j in range(np.uint64(x.shape[0])):
-        xx += x[j] * x[j]
-        xdx += x[j] * dx[j]
-        dxdx += dx[j] * dx[j]
+    for j in range(np.uint64(t.shape[0])):
+        xx += t[j] * dual[j]
+        xdx += dt[j] * dual[j]
+        dxdx += dt[j] * ddual[j]
     for i in range(np.uint64(p.shape[0])):
         pdz += p[i] * dz[i]
     return xx, xdx, dxdx, pdz

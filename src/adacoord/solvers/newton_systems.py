@@ -10,7 +10,9 @@ With p_i = w_i phi_i'(z_i)/n and D = diag(w_i phi_i''(z_i))/n at z = A x + c, a 
 by Cholesky's factorisation, in float64 whatever the data.  Each system here offers
 
 ``start(x)``     the coefficients it works with, from a point
-``x(t)``         the primal point (or step) of its coefficients
+``x(t)``         the primal point of its coefficients
+``predict(t)``   A x(t)
+``dual(t, z)``   what x(t).x(s) = dual(t, predict(t)).s takes: |x|^2 without x
 ``factorise(D)`` the matrix of the curvatures D
 ``step(t, p)``   (dt, dc)
 ``cost``         multiply-adds of a step, beside products with A
@@ -22,7 +24,8 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ..columns import as_scipy
+from .._blas import one_thread
+from ..columns import Columns, as_scipy
 from ..problem import Problem
 from .newton_kernels import sparse_gram
 from .newton_size import dual_side
@@ -79,6 +82,12 @@ class Primal:
     def x(self, t):
         return t
 
+    def predict(self, t):
+        return self.problem.matrix.dot(t)
+
+    def dual(self, t, z):
+        return t
+
     def factorise(self, D):
         m = self.problem.matrix
         self.total = float(np.sum(D))
@@ -116,13 +125,14 @@ class Kernel:
     def __init__(self, problem: Problem):
         self.problem, self.l2 = problem, problem.penalty.l2
         m = problem.matrix
-        n, A = m.shape[0], as_scipy(m)
+        n, d = m.shape
         if m.is_dense:
-            A = A.astype(np.float64, copy=False)
-            self.K = A @ A.T
+            A = as_scipy(m).astype(np.float64, copy=False)
+            with one_thread():
+                self.K = A @ A.T
         else:
-            A = A.astype(np.float64)
-            self.K = (A @ A.T).toarray()
+            self.K = np.zeros((n, n))
+            sparse_gram(*Columns(m).arrays, np.ones(d), self.K)
         self.cost = n * n + n**3 // 6
 
     def start(self, x):
@@ -132,6 +142,12 @@ class Kernel:
 
     def x(self, t):
         return self.problem.matrix.tdot(t)
+
+    def predict(self, t):
+        return self.K @ t
+
+    def dual(self, t, z):
+        return z
 
     def factorise(self, D):
         self.S = np.sqrt(D)
@@ -179,6 +195,12 @@ class Multinomial:
 
     def x(self, t):
         return t @ self.Q.T
+
+    def predict(self, t):
+        return self.problem.matrix.dot(self.x(t))
+
+    def dual(self, t, z):
+        return t
 
     def factorise(self, curvature):
         P, weight = curvature
