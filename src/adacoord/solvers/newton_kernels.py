@@ -40,7 +40,8 @@ def expand_rows(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend):
         if weight[i] > 0.0:  # 0 * inf is not 0
             total += weight[i] * value
             p[i] = weight[i] * y[i]
-            bend[i] = weight[i] * second
+            # nothing below 1e-100: products of such numbers are denormal, which costs BLAS 4x
+            bend[i] = weight[i] * second if weight[i] * second > 1e-100 else 0.0
             curvature += bend[i]
         else:
             p[i] = bend[i] = 0.0
