@@ -181,10 +181,11 @@ def test_solve(arguments, message):
         ac.solve(**(call | arguments))
 
 
-@pytest.mark.parametrize("solver", ["auto", "spdc", "dcd"])
-def test_no_penalty(solver):
+@pytest.mark.parametrize(("solver", "loss"), [("auto", "hinge"), ("spdc", "squared"),
+                                              ("dcd", "squared")])
+def test_no_penalty(solver, loss):
     with pytest.raises(ValueError, match=r"l1=0.0 and l2=0.0: .*no duality gap.*l2=1e-8"):
-        ac.solve(ac.Problem(A, B), solver)
+        ac.solve(ac.Problem(A, B, loss), solver)
 
 
 @pytest.mark.parametrize("solver", ["dcd", "sdca"])

@@ -108,7 +108,7 @@ def test_not_converged_is_exit_3_and_still_writes(files):
         (["fit", "train.svm", "--l2", "-1"], "l2=-1.0: the penalty must be finite, zero or more"),
         (["fit", "train.svm", "--solver", "sgd"], "solver='sgd': not a solver"),
         (["fit", "real.svm", "--loss", "hinge"], "needs exactly two labels"),
-        (["fit", "train.svm", "--l1", "0", "--l2", "0"], "without a penalty"),
+        (["fit", "train.svm", "--loss", "hinge", "--l1", "0", "--l2", "0"], "without a penalty"),
         (["predict", "train.svm", "train.svm"], "train.svm"),
         (["info", "absent"], "absent"),
         (["fit", "train.svm", "--model", "no/such/m"], "there is no such folder"),

@@ -25,10 +25,14 @@ class Result:
     x, intercept : the best primal point seen; of shapes (d, K) and (K,) with K classes
     y : the best feasible dual point seen
     primal, dual : P(x, intercept) and D(y)
-    gap : P - D, a bound on P - P*
+    gap : P - D, a bound on P - P*; without a penalty there is none, and dual, gap and
+        relative_gap are NaN
     relative_gap : (P - D)/max(|P|, |D|, 1e-12 |P(0)|), what ``tol`` asks for
-    converged : whether ``relative_gap <= tol``
-    status : "converged", "max_passes", "max_seconds", "callback" or "interrupted"
+    converged : whether ``relative_gap <= tol``; without a penalty, whether
+        :meth:`Problem.stationarity` is
+    status : "converged", "max_passes", "max_seconds", "callback" or "interrupted"; without a
+        penalty "stationary, no certificate" in place of "converged", and "no minimum" where a
+        point proves that there is none (separable classes)
     passes, seconds : what it took
     history : arrays ``passes seconds operations primal dual gap relative_gap``
     solver : the solver that ran
@@ -49,10 +53,12 @@ class Result:
     solver: str
 
     def __repr__(self) -> str:
+        certificate = (
+            "no certificate" if np.isnan(self.gap) else f"relative_gap={self.relative_gap:.2e}"
+        )
         return (
             f"Result({self.solver}: {self.status} after {self.passes} passes, "
-            f"{self.seconds:.3g} s; primal={self.primal:.10g}, "
-            f"relative_gap={self.relative_gap:.2e})"
+            f"{self.seconds:.3g} s; primal={self.primal:.10g}, {certificate})"
         )
 
 
@@ -74,17 +80,21 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", "sdca"}
-        ``"apdc"`` adapts step sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of
-        Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
+    solver : {"auto", "newton", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", "sdca"}
+        ``"newton"`` is Newton's method with Cholesky's factorisation, for smooth losses with l2
+        or no penalty, where one side of A is small.  ``"apdc"`` adapts step sizes and sampling
+        as it goes; ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"adaspdc"`` that of
+        Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
         adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
-        ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"dcd"`` for
-        well-conditioned smooth problems and ``"apdc"`` for the others.
+        ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"newton"`` where it can and
+        its iterations are cheap, else ``"dcd"`` for well-conditioned smooth problems and
+        ``"apdc"`` for the others.
     tol : float
-        Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
+        Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.  Without a penalty
+        there is no such gap, and :meth:`Problem.stationarity` takes its place.
     max_passes : int
         Stop after so many passes: n row visits each (for ``"dspdc"`` and ``"spd1-vr"`` as many
-        entries touched as A has).
+        entries touched as A has; for ``"newton"`` an iteration).
     max_seconds : float, optional
         Stop after so many seconds.  The only thing here that depends on the clock.
     seed : int
@@ -139,11 +149,16 @@ def solve(
     result = Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
         dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
-        converged=status == "converged", status=status, passes=monitor.passes,
-        seconds=monitor.seconds, history=monitor.history, solver=entry.name,
+        converged=status in ("converged", "stationary, no certificate"), status=status,
+        passes=monitor.passes, seconds=monitor.seconds, history=monitor.history,
+        solver=entry.name,
     )
-    if status in ("max_passes", "max_seconds"):
-        warnings.warn(_advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
+    if status in ("max_passes", "max_seconds", "no minimum"):
+        advice = (
+            _advice(problem, result, tol) if problem.has_certificate
+            else _unpenalised_advice(result, tol, monitor.stationarity)
+        )
+        warnings.warn(advice, ConvergenceWarning, stacklevel=2)
     return result
 
 
@@ -170,11 +185,27 @@ def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
         raise ValueError(f"seed={seed!r}: it must be a whole number, zero or more")
 
 
-def _advice(problem: Problem, result: Result, tol: float) -> str:
-    limit = (
+def _limit(result: Result) -> str:
+    return (
         f"max_passes={result.passes}" if result.status == "max_passes"
         else f"max_seconds after {result.passes} passes"
     )
+
+
+def _unpenalised_advice(result: Result, tol: float, stationarity: float) -> str:
+    if result.status == "no minimum":
+        return (
+            "l1=0.0 and l2=0.0: the coefficients found separate the classes, so larger ones are "
+            "better for ever and there is no minimum; add a penalty such as l2=1e-8"
+        )
+    return (
+        f"{result.solver} stopped at {_limit(result)} with slopes at a cosine of "
+        f"{stationarity:.2e} to the columns; tol={tol:g} was asked for. Without a penalty a "
+        "minimum need not exist: add one such as l2=1e-8, or allow more passes."
+    )
+
+
+def _advice(problem: Problem, result: Result, tol: float) -> str:
     float32 = problem.matrix.dtype == np.float32 and tol < 1e-6
     remedy = (
         "float32 data cannot do much better: pass A as float64, or ask for less with tol"
@@ -182,6 +213,6 @@ def _advice(problem: Problem, result: Result, tol: float) -> str:
         else "allow more passes, raise tol, use a stronger penalty, or scale the columns"
     )
     return (
-        f"{result.solver} stopped at {limit} with a relative gap of {result.relative_gap:.2e}; "
-        f"tol={tol:g} was asked for. To get there, {remedy}."
+        f"{result.solver} stopped at {_limit(result)} with a relative gap of "
+        f"{result.relative_gap:.2e}; tol={tol:g} was asked for. To get there, {remedy}."
     )

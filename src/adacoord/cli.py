@@ -90,9 +90,13 @@ def fit(
     fitted = make_model(problem, classes, result)
     if model is not None:
         save_model(fitted, model)
+    proof = (
+        f"certified within {result.gap:.3g} of the optimum (relative gap "
+        f"{result.relative_gap:.2e})" if problem.has_certificate
+        else "no certificate (there is none without a penalty)"
+    )
     out.print(
-        f"objective {result.primal:.10g}, certified within {result.gap:.3g} of the optimum "
-        f"(relative gap {result.relative_gap:.2e}); {result.solver}, {result.passes} passes, "
+        f"objective {result.primal:.10g}, {proof}; {result.solver}, {result.passes} passes, "
         f"{result.seconds:.2f} s",
         soft_wrap=True,
     )

@@ -68,6 +68,11 @@ class Loss:
         """(alpha, epsilon, lo, hi) for the kernels; see the table above."""
         raise NotImplementedError
 
+    @property
+    def differentiable(self) -> bool:
+        """Whether phi has a continuous slope."""
+        return self.gamma > 0.0
+
     def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         """phi(z)."""
         raise NotImplementedError
@@ -299,6 +304,7 @@ class Poisson(Loss):
     """exp(z) - bz for counts ``b``; neither smooth nor Lipschitz."""
 
     name = "poisson"
+    differentiable = True  # though no 1/gamma bounds its curvature
     code = POISSON
     task = "count"
     gamma = 0.0

@@ -75,16 +75,22 @@ class Monitor:
         self.tol, self.max_passes, self.max_seconds = tol, max_passes, max_seconds
         self.callback, self.show = callback, show
         self.history = History()
-        self.best_primal, self.best_dual = math.inf, -math.inf
+        self.certified = problem.has_certificate
+        self.best_primal = math.inf
+        self.best_dual = -math.inf if self.certified else math.nan
         self.x, self.intercept = np.zeros(problem.x_shape), problem.no_intercept
         self.y = problem.loss.start(problem.b)
 
     @property
     def relative_gap(self) -> float:
+        if not self.certified:
+            return math.nan
         return self.problem.relative_gap(self.best_primal, self.best_dual)
 
     @property
     def gap(self) -> float:
+        if not self.certified:
+            return math.nan
         return max(self.best_primal - self.best_dual, 0.0)
 
     def run(self, make_solver: Callable[[], object], start=None) -> str:
@@ -92,7 +98,8 @@ class Monitor:
 
         ``start`` is looked at as it is (a dual method keeps only its y).
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
-        ``"interrupted"``.
+        ``"interrupted"``; without a penalty also ``"stationary, no certificate"`` and
+        ``"no minimum"``.
         """
         self._started = time.perf_counter()
         solver = None
@@ -138,8 +145,11 @@ class Monitor:
         )
         if self.show:
             self.show(progress)
-        if self.relative_gap <= self.tol:
-            return "converged"
+        if self.certified:
+            if self.relative_gap <= self.tol:
+                return "converged"
+        elif reason := self._without_certificate():
+            return reason
         if self.callback and self.callback(progress):
             return "callback"
         if solver.passes >= self.max_passes:
@@ -148,6 +158,13 @@ class Monitor:
             return "max_seconds"
         return ""
 
+    def _without_certificate(self) -> str:
+        """Where no gap can be had (l1 = l2 = 0): the angle between the slopes and the columns."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.stationarity = self.problem.stationarity(self.x, self.intercept)
+        if self.problem.separates(self.x, self.intercept):
+            return "no minimum"
+        return "stationary, no certificate" if self.stationarity <= self.tol else ""
 
     def _look(
         self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray
@@ -156,10 +173,18 @@ class Monitor:
         # A solver may wander off for a while: an infinite P or D is simply not the best.
         with np.errstate(over="ignore", invalid="ignore"):
             primal = self.problem.primal(x, intercept)
-            feasible, u = self.problem.feasible_dual(y)
-            dual = self.problem._dual(feasible, u)
-        if primal < self.best_primal:
+            if self.certified:
+                feasible, u = self.problem.feasible_dual(y)
+                dual = self.problem._dual(feasible, u)
+            else:
+                dual = math.nan
+        best = self.best_primal
+        if not self.certified and math.isfinite(best):  # P cannot see the last digits of x
+            best += 1e-14 * abs(best)
+        if primal < best:
             self.best_primal, self.x, self.intercept = primal, x.copy(), copy(intercept)
+            if not self.certified:
+                self.y = y.copy()
         if dual > self.best_dual:
             self.best_dual, self.y = dual, feasible
         return primal, dual

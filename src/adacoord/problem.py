@@ -134,6 +134,58 @@ class Problem:
         """Without a penalty the dual bounds nothing that can be evaluated."""
         return self.penalty.l1 > 0.0 or self.penalty.l2 > 0.0
 
+    # ---- what there is without a penalty ------------------------------------------------
+
+    def stationarity(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> float:
+        r"""0 at a minimiser of an unpenalised, differentiable P: what ``tol`` then bounds.
+
+        The largest cosine :math:`|\sum_i w_i a_{ij} \phi_i'| / (|a_j|_w |\phi'|_w)` of the angles
+        between the slopes of the losses and the columns (and the ones of the intercept): no
+        bound on P - P*, but the same in all units.  Where x interpolates, slopes are nothing but
+        rounding, and the gap to D(0), the least the losses can be, is smaller: then that.
+        """
+        z = self.predict(x, intercept)
+        slopes = self.loss.derivative(z, self.b)
+        primal = self._mean(self.loss.value(z, self.b))
+        to_least = self.relative_gap(primal, self._dual(np.zeros(self.y_shape), np.zeros(self.d)))
+        length = np.sqrt(self._mean(np.square(slopes).reshape(self.n, -1).sum(axis=1)))
+        if not 0.0 < length < np.inf:
+            return to_least
+        cosine = float(np.max(np.abs(self.average(slopes)).T / self._column_lengths)) / length
+        if self.intercept:
+            w = np.ones(self.n) if self.weights is None else self.weights
+            sums = np.abs(np.sum((w * slopes.T).T, axis=0))
+            cosine = max(cosine, float(np.max(sums)) / np.sqrt(self.n * np.sum(w)) / length)
+        return min(cosine, to_least)
+
+    def separates(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> bool:
+        """Whether (x, c) proves that an unpenalised P has no minimum.
+
+        The losses of probabilities only tend to 0: a point that has all rows on their side gets
+        better for ever as it is scaled up.
+        """
+        if self.has_certificate or self.loss.name not in ("logistic", "multinomial"):
+            return False
+        z = self.predict(x, intercept)
+        if self.loss.blocks:
+            rows = np.arange(self.n)
+            own = z[rows, self.b]
+            z[rows, self.b] = -np.inf
+            margins = own - z.max(axis=1)
+        else:
+            margins = self.b * z
+        return bool((margins > 0.0).all() if self.weights is None
+                    else (margins[self.weights > 0.0] > 0.0).all())
+
+    @cached_property
+    def _column_lengths(self) -> np.ndarray:
+        """sqrt((1/n) sum_i w_i a_ij^2), and 1 for columns of zeros."""
+        m = self.matrix
+        squares = Matrix(m.shape, m.indptr, m.indices, np.square(m.data, dtype=np.float64))
+        w = np.ones(self.n) if self.weights is None else self.weights
+        lengths = np.sqrt(squares.tdot(w) / self.n)
+        return np.where(lengths > 0.0, lengths, 1.0)
+
     @cached_property
     def null_value(self) -> float:
         """P(0, 0)."""
@@ -188,12 +240,14 @@ class Problem:
         bounded = np.isfinite(room).any()
         room[np.isinf(room)] = 1.0
         # Three times: the first sum may be of large numbers, and D is off by c times what is left.
+        movable = np.sum(w * room)
         for _ in range(3):
-            total, movable = np.sum(w * y), np.sum(w * room)
-            if movable == 0.0 or (bounded and abs(total) > movable):
+            total = np.sum(w * y)
+            if total == 0.0 or movable == 0.0 or (bounded and abs(total) > movable):
                 break
             y = np.clip(y - (total / movable) * room, lo, hi)
-        up, down = np.sum(w * np.maximum(y, 0.0)), np.sum(w * np.maximum(-y, 0.0))
+        weighted = w * y
+        up, down = np.sum(np.maximum(weighted, 0.0)), -np.sum(np.minimum(weighted, 0.0))
         if up > down:
             return np.where(y > 0.0, y * (down / up), y)
         return np.where(y < 0.0, y * (up / down), y) if down > up else y

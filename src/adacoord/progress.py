@@ -47,8 +47,10 @@ class ProgressLine:
         if 0.0 < gap < math.inf:
             self._seen.append((math.log10(gap), progress.seconds, progress.passes))
         self._text = Text(
-            f"{self.solver}  pass {progress.passes}  gap {gap:.2e} -> {self.tol:.0e}"
-            f"{self._forecast(gap)}  {progress.seconds:.1f} s"
+            f"{self.solver}  pass {progress.passes}  "
+            + ("no certificate" if math.isnan(gap)
+               else f"gap {gap:.2e} -> {self.tol:.0e}{self._forecast(gap)}")
+            + f"  {progress.seconds:.1f} s"
         )
         if self._live:
             self._live.update(self._text)

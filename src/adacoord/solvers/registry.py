@@ -12,15 +12,17 @@ from importlib import import_module
 import numpy as np
 
 from ..problem import Problem
+from .newton_size import affordable, system_size, too_large
 
 
 @dataclass(frozen=True)
 class Entry:
     """A solver and its contract.
 
-    ``needs`` may hold ``"strongly_convex"`` (l2 > 0) and ``"smooth"`` (a loss with gamma > 0);
+    ``needs`` may hold ``"strongly_convex"`` (l2 > 0), ``"smooth"`` (a loss with gamma > 0),
+    ``"differentiable"`` (a loss with a continuous slope) and ``"quadratic"`` (no l1, no sign);
     ``options`` names the keywords it takes, ``blocks`` says whether it takes losses of several
-    numbers a row (multinomial).
+    numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Entry:
     needs: frozenset[str] = frozenset()
     options: frozenset[str] = frozenset()
     blocks: bool = False
+    unpenalised: bool = False
 
     def load(self) -> type:
         """The solver's class; imported here because its kernels import Numba."""
@@ -57,8 +60,19 @@ SOLVERS: dict[str, Entry] = {
               "DualCoordinateAscent", needs=frozenset({"strongly_convex"})),
         Entry("sdca", "stochastic dual coordinate ascent, i.i.d. order", "dual_cd",
               "StochasticDualCoordinateAscent", needs=frozenset({"strongly_convex"})),
+        Entry("newton", "Newton's method with Cholesky's factorisation", "newton", "Newton",
+              needs=frozenset({"differentiable", "quadratic"}), blocks=True, unpenalised=True),
     )
 }
+
+
+def newton_can(problem: Problem) -> bool:
+    """Whether Newton's method takes the problem and its system fits into memory."""
+    penalty = problem.penalty
+    return (
+        problem.loss.differentiable and penalty.l1 == 0.0 and not penalty.positive
+        and not too_large(problem)
+    )
 
 
 def choose(problem: Problem) -> str:
@@ -71,6 +85,8 @@ def choose(problem: Problem) -> str:
     ascent copes with.
     """
     lam, gamma = problem.penalty.l2, problem.loss.gamma
+    if newton_can(problem) and (lam == 0.0 or affordable(problem)):
+        return "newton"
     if problem.loss.blocks:
         return "apdc"
     if problem.loss.name == "poisson" and lam > 0.0:
@@ -82,17 +98,39 @@ def choose(problem: Problem) -> str:
 def resolve(problem: Problem, solver: str, options: dict) -> Entry:
     """Check the solver against the problem and its options; ``auto`` is resolved here."""
     penalty = problem.penalty
-    if not problem.has_certificate:
-        raise ValueError(
-            "l1=0.0 and l2=0.0: without a penalty there is no duality gap, and none of "
-            f"{', '.join(SOLVERS)} can solve it; add a small penalty such as l2=1e-8"
-        )
     name = choose(problem) if solver == "auto" else solver
     if not isinstance(name, str) or name not in SOLVERS:
         raise ValueError(
             f"solver={solver!r}: not a solver; use one of auto, {', '.join(SOLVERS)}"
         )
     entry = SOLVERS[name]
+    if not problem.has_certificate and not entry.unpenalised:
+        able = [e.name for e in SOLVERS.values() if e.unpenalised and newton_can(problem)]
+        raise ValueError(
+            f'l1=0.0 and l2=0.0: without a penalty there is no duality gap, and solver="{name}" '
+            "cannot solve it; add a small penalty such as l2=1e-8"
+            + "".join(f', or use solver="{other}"' for other in able)
+        )
+    if "quadratic" in entry.needs and (penalty.l1 > 0.0 or penalty.positive):
+        seen = f"l1={penalty.l1!r}" if penalty.l1 > 0.0 else "positive=True"
+        raise ValueError(
+            f'{seen}: solver="{name}" takes no penalty but l2; use solver="apdc"'
+        )
+    if "differentiable" in entry.needs and not problem.loss.differentiable:
+        raise ValueError(
+            f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
+            'solver="apdc", or a smooth loss such as "smooth_hinge"'
+        )
+    if name == "newton" and too_large(problem):
+        size = system_size(problem)
+        raise ValueError(
+            f'A has shape {problem.matrix.shape}: solver="newton" would factorise a matrix of '
+            f"{size} x {size} numbers ({8e-9 * size * size:.0f} GB); use another solver, which "
+            "needs a penalty such as l2=1e-8"
+            if not problem.has_certificate else
+            f'A has shape {problem.matrix.shape}: solver="newton" would factorise a matrix of '
+            f'{size} x {size} numbers ({8e-9 * size * size:.0f} GB); use solver="auto"'
+        )
     if "strongly_convex" in entry.needs and penalty.l2 == 0.0:
         raise ValueError(
             f'l2=0.0: solver="{name}" needs a strongly convex penalty; use l2 > 0, or '

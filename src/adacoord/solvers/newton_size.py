@@ -1,0 +1,58 @@
+"""How large Newton's systems are, and whether they are worth it: NumPy only, for the registry."""
+
+from __future__ import annotations
+
+from ..problem import Problem
+
+#: Nanoseconds, of one core that is also busy otherwise: a multiply-add of BLAS and of the sparse
+#: Gram matrix, an entry and a row in a pass, and the calls of an iteration.
+BLAS, PAIR, ENTRY, ROW, CALLS = 0.15, 2.5, 5.0, 300.0, 4e5
+#: Newton's iterations for a loss that is not squared.
+ITERATIONS = 8.0
+#: Bytes of the largest matrix worth factorising: 16,384 rows, some minutes an iteration.
+LARGEST = 2**31
+
+
+def dual_side(problem: Problem) -> bool:
+    """Whether the system is n x n (l2 > 0, fewer rows than columns) and not d x d."""
+    return not problem.loss.blocks and problem.penalty.l2 > 0.0 and problem.n < problem.d
+
+
+def system_size(problem: Problem) -> int:
+    """Rows of the matrix to factorise."""
+    if problem.loss.blocks:
+        return (problem.d + problem.intercept) * (problem.n_classes - 1)
+    return problem.n if dual_side(problem) else problem.d
+
+
+def too_large(problem: Problem) -> bool:
+    """Whether that matrix would be absurd."""
+    return 8 * system_size(problem) ** 2 > LARGEST
+
+
+def affordable(problem: Problem) -> bool:
+    """Whether ``auto`` should take Newton's method: the nanoseconds it and the others may take.
+
+    Newton needs 6-13 iterations (one factorisation for the squared loss) whatever the data; the
+    others 10 passes for a well-conditioned problem and more as kappa = R^2/(n l2 gamma) grows:
+    apdc at 1e-6 took 12, 21, 36, 48, 116 and 306 passes at kappa = 3, 25, 100, 750, 750 and 3000
+    (a9a, gaussian, breast_cancer, digits); rows of n < d hardly meet, and then it is fewer.
+    """
+    n, nnz = problem.n, problem.matrix.nnz
+    size, k = system_size(problem), problem.n_classes or 1
+    if problem.loss.blocks:
+        gram = BLAS * n * (size**2 + k * problem.d**2) / 2.0
+    elif problem.matrix.is_dense:
+        gram = BLAS * (n * problem.d * size) / 2.0
+    else:  # each pair of entries of a row (or, n x n, of a column), at its average length
+        gram = PAIR * nnz * (1.0 + nnz / (problem.d if dual_side(problem) else n)) / 2.0
+    each = BLAS * size**3 / 6.0 + ENTRY * k * nnz + CALLS
+    if problem.loss.name == "squared" or dual_side(problem):
+        once = gram
+    else:
+        once, each = 0.0, each + gram
+    newton = once + each * (1.0 if problem.loss.name == "squared" else ITERATIONS)
+    gamma = problem.loss.gamma or 1.0
+    kappa = float(problem.matrix.squared_norms.mean()) / (n * problem.penalty.l2 * gamma)
+    passes = 10.0 + (1.0 if n < problem.d else 3.0) * kappa**0.5
+    return newton <= passes * (ROW * k * n + ENTRY * k * nnz + CALLS)
