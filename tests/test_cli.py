@@ -99,6 +99,15 @@ def test_not_converged_is_exit_3_and_still_writes(files):
     assert load_model(folder / "m").certificate["status"] == "max_passes"
 
 
+def test_fit_without_a_penalty_says_that_nothing_is_certified(files):
+    folder, *_ = files
+    done = adacoord("fit", folder / "real.svm", "--l2", 0, "--model", folder / "m")
+    assert done.returncode == 0, done.stderr
+    assert "no certificate" in done.stdout and "certified within" not in done.stdout
+    assert np.isnan(load_model(folder / "m").certificate["gap"])
+    assert "no certificate" in adacoord("info", folder / "m").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

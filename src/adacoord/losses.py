@@ -85,6 +85,8 @@ class Loss:
         """phi*(v), ``inf`` where ``v`` is outside the domain."""
         lo, hi = self.domain(b)
         inside = (v >= lo) & (v <= hi)
+        if inside.all():
+            return self._conjugate(v, b)
         return np.where(inside, self._conjugate(np.where(inside, v, 0.0), b), np.inf)
 
     def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -578,3 +578,38 @@ def test_blas_gets_its_threads_back():
     with one_thread(), one_thread():
         seen.append(threads())
     assert threads() == before and set(seen[0]) == {1}
+
+
+# ---- what auto takes ---------------------------------------------------------------------------
+
+
+def test_auto_takes_newton_where_a_side_is_small():
+    A, b = make("logistic", 60, 6)
+    for loss in ("logistic", "squared_hinge", "smooth_hinge"):
+        assert choose(ac.Problem(A, b, loss, l2=0.01)) == "newton"
+    # badly scaled columns: the coordinate methods' passes grow with the largest
+    scaled = ac.Problem(A * [1e-3, 1.0, 1.0, 1e3, 1.0, 1.0], b, "logistic", l2=0.01)
+    assert choose(scaled) == "newton" and ac.solve(scaled).converged
+    for other in ({"l1": 0.1}, {"positive": True}):
+        assert choose(ac.Problem(A, b, "logistic", l2=0.01, **other)) != "newton"
+    assert choose(ac.Problem(A, b, "hinge", l2=0.01)) != "newton"
+    assert choose(ac.Problem(A, np.arange(60) % 3, "multinomial", l2=0.01)) == "newton"
+
+
+def test_auto_leaves_large_systems_to_the_others():
+    """2000 rows of 5 entries in 2000 columns: 40 Gflop of factorisations for 10,000 entries."""
+    rng = np.random.default_rng(8)
+    columns = rng.integers(2000, size=(2000, 5)).ravel()
+    A = sparse.csr_matrix((rng.standard_normal(10_000), (np.repeat(np.arange(2000), 5), columns)))
+    b = np.where(rng.random(2000) < 0.5, 1.0, -1.0)
+    assert choose(ac.Problem(A, b, "logistic", l2=1.0)) != "newton"
+    assert choose(ac.Problem(A, b, "logistic")) == "newton"  # nobody else can
+
+
+def test_size_of_the_system():
+    A = np.ones((5, 9))
+    b = np.array([0.0, 1.0, 2.0, 0.0, 1.0])
+    assert newton_size.system_size(ac.Problem(A, b, l2=0.1)) == 5
+    assert newton_size.system_size(ac.Problem(A, b)) == 9  # x = A'v needs l2
+    assert newton_size.system_size(ac.Problem(A.T, np.ones(9), l2=0.1)) == 5
+    assert newton_size.system_size(ac.Problem(A, b, "multinomial", l2=0.1, intercept=True)) == 20
