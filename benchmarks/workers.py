@@ -1,0 +1,134 @@
+"""A process for each contender: it can be stopped, and nobody warms anybody else's caches.
+
+The parent says ``("task", path)`` or ``("fit", tol, options)`` and waits no longer than it wants
+to; a worker that is late is killed, and a new one is started when the contender is next called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import pickle
+import time
+import warnings
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from peers import OURS, PEERS, Peer
+
+#: Inherited by the workers, who import NumPy only after it is set.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS",
+     "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS"), "1"
+)
+#: Start-up and warm-up are not part of the race, but must end, too (skglm compiles for a minute).
+PATIENCE = 300.0
+
+
+class Late(Exception):
+    """The answer did not come in time."""
+
+
+class Failed(Exception):
+    """The contender raised an exception, or died."""
+
+
+@dataclass
+class Fit:
+    """What a worker hands over: seconds of the fit alone, and the coefficients for the judge."""
+
+    seconds: float
+    x: np.ndarray
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+class Worker:
+    """A contender in its own process, warmed up on a small problem of the same kind.
+
+    ``cold`` is what a fresh process pays before its first answer: the import of the library and
+    the fit of 200 rows (compiled kernels come from the disk cache of whoever keeps one).
+    """
+
+    def __init__(self, peer: Peer, path: str, options: dict[str, Any]):
+        self.peer, self.path = peer, path
+        self.pipe, end = multiprocessing.get_context("spawn").Pipe()
+        self.process = multiprocessing.get_context("spawn").Process(
+            target=serve, args=(end, peer.name, peer.kind), daemon=True
+        )
+        self.process.start()
+        end.close()
+        self.cold: float = self.ask(("warm", path, options), PATIENCE)
+
+    def ask(self, message: tuple, seconds: float) -> Any:
+        """Send and wait; kills the worker if it takes longer than ``seconds``."""
+        self.pipe.send(message)
+        try:
+            if not self.pipe.poll(seconds):
+                self.close()
+                raise Late
+            kind, answer = self.pipe.recv()
+        except (EOFError, ConnectionError):
+            self.process.join(5.0)
+            raise Failed(f"its process died, exit code {self.process.exitcode}") from None
+        if kind == "error":
+            raise Failed(answer)
+        return answer
+
+    def load(self, path: str) -> None:
+        """Change to another task of the same kind."""
+        if path != self.path:
+            self.ask(("task", path), PATIENCE)
+            self.path = path
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+    @property
+    def alive(self) -> bool:
+        return self.process.is_alive()
+
+
+def serve(pipe: Connection, name: str, kind: str) -> None:
+    """The worker's loop: answers with values, or with the sentence of an exception."""
+    for stream in (1, 2):  # liblinear and cyanure print from C
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    warnings.simplefilter("ignore")
+    (peer,) = [p for p in (OURS, *PEERS) if p.name == name and p.kind in (kind, "any")]
+    task = None
+    while True:
+        what, *rest = pipe.recv()
+        try:
+            if what == "warm":
+                task = read(rest[0])
+                small = task.small()
+                started = time.perf_counter()
+                importlib.import_module(peer.library)
+                peer.fit(small, peer.ladder[0], **rest[1])
+                answer = time.perf_counter() - started
+                peer.fit(small, peer.ladder[-1], **rest[1])
+            elif what == "task":
+                answer, task = None, read(rest[0])
+            else:
+                answer = timed(peer, task, *rest)
+            pipe.send(("value", answer))
+        except Exception as error:
+            pipe.send(("error", f"{type(error).__name__}: {str(error)[:200]}"))
+
+
+def read(path: str):
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+def timed(peer: Peer, task, tol: float, options: dict[str, Any]) -> Fit:
+    started = time.perf_counter()
+    answer = peer.fit(task, tol, **options)
+    seconds = time.perf_counter() - started
+    x, told = answer if isinstance(answer, tuple) else (answer, {})
+    return Fit(seconds, np.asarray(x, dtype=np.float64).reshape(-1), told)
