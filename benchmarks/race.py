@@ -7,7 +7,8 @@ Every peer climbs its own ladder of tolerances, each rung a fit from scratch, an
 cheapest rung whose objective (`judge.py`, float64) is within 1e-6 of the best that anybody has
 reached.  Ours has one rung: ``solve(Problem(...), tol=1e-6)``, from the raw arrays to the
 certificate.  All get the same arrays (unit rows, no intercept) and one thread; each runs in a
-process of its own, warmed up on 200 rows of the data.  Fits under a second take the least of
+process of its own, warmed up on 200 rows of the data.  Peers within twice the fastest try half a
+decade looser than their rung.  Fits under a second take the least of
 three, ours and the peers' in turns.
 
 A fit is stopped at the cap (after the fastest peer so far is known: at 5 times its seconds, but
@@ -24,6 +25,7 @@ import os
 import pickle
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -92,6 +94,7 @@ class Entry:
 
     peer: Peer
     rungs: list[dict[str, Any]] = field(default_factory=list)
+    climbed: int = 0
     stopped: str = ""
     at_least: float = 0.0
     cold: float | None = None
@@ -135,8 +138,9 @@ class Race:
             leader = self.fastest()
             if leader is not None and not leader.stopped:
                 self.climb(leader)
-            if self.best >= before - 0.1 * TOLERANCE * abs(before):
+            if not self.best < before - 0.1 * TOLERANCE * abs(before):
                 break
+        self.refine()
         self.repeat()
 
     def limit(self) -> float:
@@ -151,8 +155,19 @@ class Race:
         if reason:
             entry.stopped = reason
             return
-        tol = entry.peer.ladder[len(entry.rungs)]
         limit = self.cap if entry is self.ours else self.limit()
+        self.attempt(entry, entry.peer.ladder[entry.climbed], limit)
+        entry.climbed += 1
+        if entry.stopped:
+            return
+        if entry.climbed == len(entry.peer.ladder):
+            entry.stopped = "its ladder ends"
+        elif sum(rung["seconds"] for rung in entry.rungs) > LADDER * limit:
+            entry.stopped = f"ladder capped at {LADDER * limit:.0f} s"
+            entry.at_least = entry.rungs[-1]["seconds"]
+
+    def attempt(self, entry: Entry, tol: float, limit: float) -> None:
+        """A fit from scratch, timed, and judged."""
         try:
             fit = self.fit(entry, tol, limit)
         except Late:
@@ -163,11 +178,17 @@ class Race:
             return
         entry.rungs.append({"tol": tol, "seconds": fit.seconds,
                             "objective": self.task.objective(fit.x), **fit.told})
-        if len(entry.rungs) == len(entry.peer.ladder):
-            entry.stopped = "its ladder ends"
-        elif sum(rung["seconds"] for rung in entry.rungs) > LADDER * limit:
-            entry.stopped = f"ladder capped at {LADDER * limit:.0f} s"
-            entry.at_least = entry.rungs[-1]["seconds"]
+
+    def refine(self) -> None:
+        """Half a rung back for the peers in front: a decade may have been more than they needed."""
+        leader = self.fastest()
+        if leader is None:
+            return
+        first = leader.winner(self.best)["seconds"]
+        for entry in self.peers:
+            rung = entry.winner(self.best)
+            if rung and rung["seconds"] <= 2.0 * first:
+                self.attempt(entry, rung["tol"] * 10.0**0.5, self.limit())
 
     def fit(self, entry: Entry, tol: float, limit: float):
         worker = self.worker(entry)
@@ -196,8 +217,9 @@ class Race:
             for entry in (self.ours, *self.peers):
                 rung = entry.winner(best)
                 if rung and rung["seconds"] < 1.0:
-                    fit = self.fit(entry, rung["tol"], self.cap)
-                    rung["seconds"] = min(rung["seconds"], fit.seconds)
+                    with suppress(Late, Failed):  # what it has shown once stands
+                        fit = self.fit(entry, rung["tol"], self.cap)
+                        rung["seconds"] = min(rung["seconds"], fit.seconds)
 
     def report(self, goal: float) -> dict[str, Any]:
         """The figures of a row of the table."""
@@ -210,10 +232,10 @@ class Race:
                "solver": last.get("solver", ""), "passes": last.get("passes"),
                "relative_gap": last.get("relative_gap"), "best_objective": best,
                "ours_stopped": "" if last else self.ours.stopped}
-        peer = leader.winner(best)["seconds"] if leader else max(
-            (entry.at_least for entry in self.peers), default=0.0)
+        peer = leader.winner(best)["seconds"] if leader else min(
+            (entry.at_least for entry in self.peers if entry.at_least > 0.0), default=np.inf)
         row |= {"best_peer": leader.peer.name if leader else "", "peer": peer}
-        row["ratio"] = seconds / peer if peer > 0.0 else np.nan
+        row["ratio"] = seconds / peer
         # ">": ours was stopped; "<": all peers were; nothing can be said where both were.
         row["bound"] = {(True, True): "", (False, True): ">", (True, False): "<",
                         (False, False): "?"}[done, leader is not None]
@@ -233,7 +255,7 @@ class Race:
 def sentence(peer: dict[str, Any]) -> str:
     """A peer's result in a few words."""
     if peer["seconds"] is not None:
-        return f"{peer['name']} {peer['seconds']:.3g} s (tol {peer['tol']:.0e})"
+        return f"{peer['name']} {peer['seconds']:.3g} s (tol {peer['tol']:.1g})"
     reached = "" if peer["reached"] is None else f", best {peer['reached']:.1e} above"
     return f"{peer['name']} not reached: {peer['stopped']}{reached}"
 

@@ -61,7 +61,11 @@ class Worker:
         )
         self.process.start()
         end.close()
-        self.cold: float = self.ask(("warm", path, options), PATIENCE)
+        try:
+            self.cold: float = self.ask(("warm", path, options), PATIENCE)
+        except Failed:
+            self.close()
+            raise
 
     def ask(self, message: tuple, seconds: float) -> Any:
         """Send and wait; kills the worker if it takes longer than ``seconds``."""
