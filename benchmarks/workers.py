@@ -115,7 +115,6 @@ def serve(pipe: Connection, name: str, kind: str) -> None:
                 importlib.import_module(peer.library)
                 peer.fit(small, peer.ladder[0], **rest[1])
                 answer = time.perf_counter() - started
-                peer.fit(small, peer.ladder[-1], **rest[1])
             elif what == "task":
                 answer, task = None, read(rest[0])
             else:
