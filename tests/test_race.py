@@ -1,5 +1,6 @@
 """The judge of the race is right, the peers solve the problem they are asked, and slow is slow."""
 
+import pickle
 import sys
 import warnings
 from pathlib import Path
@@ -79,6 +80,9 @@ def best():
 
 
 RACING = [peer for peer in PEERS if peer.ladder]
+#: Ends short of the optimum of some problems at any tolerance (here 1.1e-6); a wrong scale is off
+#: by more than 1e-3, see below.
+INEXACT = {"snapml SVM": 1e-5}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,8 @@ def test_peers_solve_the_problem_they_are_asked(peer, best):
     with warnings.catch_warnings():  # of other libraries, at import
         warnings.simplefilter("ignore")
         pytest.importorskip(peer.library, reason=f"{peer.library} is not installed")
-    assert -1e-9 < reached(tiny(peer.kind), peer, best[peer.kind]) < 1e-6
+    above = reached(tiny(peer.kind), peer, best[peer.kind])
+    assert -1e-9 < above < INEXACT.get(peer.name, 1e-6)
 
 
 def test_a_peer_with_the_wrong_scale_does_not_get_there(best):
@@ -132,23 +137,17 @@ def rung(seconds: float, objective: float, **told) -> list[dict]:
 def test_a_row_says_what_is_only_a_bound(ours, certified, peer, at_least, bound, ratio, met):
     race = Race(tiny("hinge"), "", {}, "auto", 60.0)
     told = {"certified": certified, "passes": 7, "solver": "dcd", "relative_gap": 1e-7}
-    race.ours.rungs = rung(ours, 1.0 if certified else 1.1, **told)
+    # Without a peer that got there, ours is the best seen, certified or not.
+    race.ours.rungs = rung(ours, 1.0 if certified or peer is None else 1.1, **told)
     race.peers[0].rungs = rung(peer or 1.0, 1.0 if peer else 1.2)
     race.peers[0].at_least = at_least
     race.peers[1].rungs, race.peers[1].at_least = rung(1.0, 1.01), 100.0
-    if not certified and peer is None:
-        race.peers[2].rungs = rung(0.5, 1.05)
-        race.peers[2].rungs[0]["objective"] = np.inf
-        race.ours.rungs[0]["objective"] = 1.0  # the best seen, without a certificate
-        race.peers[1].rungs[0]["objective"] = 1.1
     row = race.report(0.3)
     assert (row["bound"], row["met"]) == (bound, met)
     assert row["ratio"] == pytest.approx(ratio)
 
 
-def test_late_and_failing_contenders_are_told_apart(tmp_path, monkeypatch):
-    import pickle
-
+def test_late_and_failing_contenders_are_told_apart(tmp_path):
     path = tmp_path / "task.pkl"
     path.write_bytes(pickle.dumps(tiny("logistic")))
     (peer,) = [p for p in PEERS if (p.name, p.kind) == ("sklearn lbfgs", "logistic")]
