@@ -5,11 +5,11 @@
 
 Every peer climbs its own ladder of tolerances, each rung a fit from scratch, and is timed by its
 cheapest rung whose objective (`judge.py`, float64) is within 1e-6 of the best that anybody has
-reached.  Ours has one rung: ``solve(Problem(...), tol=1e-6)``, from the raw arrays to the
-certificate.  All get the same arrays (unit rows, no intercept) and one thread; each runs in a
-process of its own, warmed up on 200 rows of the data.  Peers within twice the fastest try half a
-decade looser than their rung.  Fits under a second take the least of
-three, ours and the peers' in turns.
+reached; peers within twice the fastest also try half a decade looser.  Ours has one rung:
+``solve(Problem(...), tol=1e-6)``, from the raw arrays to the certificate.  All get the same arrays
+(unit rows, no intercept) and one thread; each runs in a process of its own, warmed up on 200 rows
+of the data.  Seconds are CPU seconds, which depend less on what else the machine does (wall-clock
+seconds are in the JSON file); fits under a second take the least of three, in turns.
 
 A fit is stopped at the cap (after the fastest peer so far is known: at 5 times its seconds, but
 not under 5 s); a ladder ends after 3 times as much.  What was stopped is written "> seconds", a
@@ -176,7 +176,7 @@ class Race:
         except Failed as failure:
             entry.stopped = str(failure)
             return
-        entry.rungs.append({"tol": tol, "seconds": fit.seconds,
+        entry.rungs.append({"tol": tol, "seconds": fit.seconds, "wall": fit.wall,
                             "objective": self.task.objective(fit.x), **fit.told})
 
     def refine(self) -> None:
@@ -191,12 +191,11 @@ class Race:
                 self.attempt(entry, rung["tol"] * 10.0**0.5, self.limit())
 
     def fit(self, entry: Entry, tol: float, limit: float):
-        worker = self.worker(entry)
         options = dict(self.options.get(entry.peer.name, {}))
         if entry is self.ours:  # it stops by itself, with the gap it has reached
-            options["max_seconds"] = limit
+            options["limit"] = limit
             limit = 2.0 * limit + 10.0
-        return worker.ask(("fit", tol, options), limit)
+        return self.worker(entry).fit(tol, limit, options)
 
     def worker(self, entry: Entry) -> Worker:
         """The contender's process; a new one where it was stopped, or where the kind changed."""
@@ -246,7 +245,9 @@ class Race:
 
     def describe(self, entry: Entry, best: float) -> dict[str, Any]:
         rung = entry.winner(best)
+        longest = max(entry.rungs, key=lambda r: r["wall"], default={"seconds": 0.0, "wall": 1.0})
         return {"name": entry.peer.name, "seconds": rung and rung["seconds"],
+                "threads": longest["seconds"] / longest["wall"],
                 "tol": rung and rung["tol"], "stopped": "" if rung else entry.stopped,
                 "reached": (entry.best - best) / abs(best) if entry.rungs else None,
                 "rungs": entry.rungs}
@@ -255,7 +256,8 @@ class Race:
 def sentence(peer: dict[str, Any]) -> str:
     """A peer's result in a few words."""
     if peer["seconds"] is not None:
-        return f"{peer['name']} {peer['seconds']:.3g} s (tol {peer['tol']:.1g})"
+        threads = ", on more than one thread" if peer["threads"] > 1.3 else ""
+        return f"{peer['name']} {peer['seconds']:.3g} s (tol {peer['tol']:.1g}{threads})"
     reached = "" if peer["reached"] is None else f", best {peer['reached']:.1e} above"
     return f"{peer['name']} not reached: {peer['stopped']}{reached}"
 

@@ -121,7 +121,7 @@ def test_the_cheapest_rung_within_1e_6_counts():
 
 
 def rung(seconds: float, objective: float, **told) -> list[dict]:
-    return [{"tol": 1e-6, "seconds": seconds, "objective": objective, **told}]
+    return [{"tol": 1e-6, "seconds": seconds, "wall": seconds, "objective": objective, **told}]
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,17 @@ def test_late_and_failing_contenders_are_told_apart(tmp_path):
     path.write_bytes(pickle.dumps(tiny("logistic")))
     (peer,) = [p for p in PEERS if (p.name, p.kind) == ("sklearn lbfgs", "logistic")]
     worker = Worker(peer, str(path), {})
-    fit = worker.ask(("fit", 1e-6, {}), 60.0)
+    fit = worker.fit(1e-6, 60.0, {})
     assert tiny("logistic").objective(fit.x) < tiny("logistic").objective(0 * fit.x)
     with pytest.raises(Failed, match="unexpected keyword argument 'cats'"):
-        worker.ask(("fit", 1e-6, {"cats": 1}), 60.0)
-    with pytest.raises(Late):
-        worker.ask(("fit", 1e-6, {}), 0.0)
+        worker.fit(1e-6, 60.0, {"cats": 1})
+    with pytest.raises(Late):  # it did not answer in time
+        worker.ask(("fit", 1e-6, 60.0, {}), 0.0)
+    assert not worker.alive
+    (saga,) = [p for p in PEERS if (p.name, p.kind) == ("sklearn saga", "logistic")]
+    worker = Worker(saga, str(path), {})
+    with pytest.raises(Late):  # it used up its CPU seconds: ten million passes take longer
+        worker.fit(0.0, 1.0, {})
     assert not worker.alive
     with pytest.raises(Failed, match="not a solver"):
         Worker(OURS, str(path), {"solver": "prayer"})
