@@ -249,6 +249,7 @@ class Race:
         return {"name": entry.peer.name, "seconds": rung and rung["seconds"],
                 "threads": longest["seconds"] / longest["wall"],
                 "tol": rung and rung["tol"], "stopped": "" if rung else entry.stopped,
+                "ran": bool(entry.rungs) or entry.at_least > 0.0,
                 "reached": (entry.best - best) / abs(best) if entry.rungs else None,
                 "rungs": entry.rungs}
 
@@ -258,6 +259,8 @@ def sentence(peer: dict[str, Any]) -> str:
     if peer["seconds"] is not None:
         threads = ", on more than one thread" if peer["threads"] > 1.3 else ""
         return f"{peer['name']} {peer['seconds']:.3g} s (tol {peer['tol']:.1g}{threads})"
+    if not peer["ran"]:
+        return f"{peer['name']} did not run: {peer['stopped']}"
     reached = "" if peer["reached"] is None else f", best {peer['reached']:.1e} above"
     return f"{peer['name']} not reached: {peer['stopped']}{reached}"
 
