@@ -265,14 +265,15 @@ def sentence(peer: dict[str, Any]) -> str:
     return f"{peer['name']} not reached: {peer['stopped']}{reached}"
 
 
-HEAD = (f"{'problem':32s} {'goal':>5s} {'ratio':>8s} {'':4s} {'ours':>9s} {'passes':>7s} "
+HEAD = (f"{'problem':37s} {'goal':>5s} {'ratio':>8s} {'':4s} {'ours':>9s} {'passes':>7s} "
         f"{'solver':7s} {'best peer':>9s}")
 
 
 def line(row: dict[str, Any]) -> str:
-    mark = "met" if row["met"] else "MISS"
+    undecided = row["bound"] in ("<", "?")
+    mark = "met" if row["met"] else "open" if undecided else "MISS"
     ours = f"{'' if row['ours_done'] else '>'}{row['ours']:.3f}"
-    return (f"{row['problem']:32s} {row['goal']:5.2f} {row['bound']}{row['ratio']:>7.2f} "
+    return (f"{row['problem']:37s} {row['goal']:5.2f} {row['bound']}{row['ratio']:>7.2f} "
             f"{mark:4s} {ours:>9s} {row['passes'] or '-':>7} {row['solver']:7s} "
             f"{row['peer']:9.3f}  {row['best_peer'] or 'none got there'}")
 

@@ -172,3 +172,9 @@ def test_every_case_has_its_goal_and_its_own_name():
     names = [title(*case[:3]) for case in CASES]
     assert len(set(names)) == len(names) == 22
     assert all(0.0 < case[3] <= 1.0 for case in CASES)
+
+
+def test_the_readme_names_every_script():
+    folder = Path(__file__).parents[1] / "benchmarks"
+    text = (folder / "README.md").read_text()
+    assert [p.name for p in sorted(folder.glob("*.py")) if f"`{p.name}`" not in text] == []
