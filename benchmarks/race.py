@@ -1,7 +1,7 @@
 """The race: ours against the peers, at equal accuracy by an outside judge.
 
     ADACOORD_DATA=... python benchmarks/race.py [--only TEXT] [--solver NAME] [--cap SECONDS]
-                                                [--json FILE] [--quick]
+                                                [--peers NAMES] [--json FILE] [--quick]
 
 Every peer climbs its own ladder of tolerances, each rung a fit from scratch, and is timed by its
 cheapest rung whose objective (`judge.py`, float64) is within 1e-6 of the best that anybody has
@@ -112,11 +112,15 @@ class Entry:
 class Race:
     """All contenders on one task."""
 
-    def __init__(self, task: Task, path: str, workers: dict, solver: str, cap: float):
+    def __init__(self, task: Task, path: str, workers: dict, solver: str, cap: float,
+                 libraries: tuple[str, ...] = ()):
         self.task, self.path, self.workers, self.cap = task, path, workers, cap
         self.options = {OURS.name: {"solver": solver}}
         self.ours = Entry(OURS)
         self.peers = [Entry(peer) for peer in PEERS if peer.kind == task.kind]
+        for entry in self.peers:
+            if libraries and entry.peer.library not in libraries:
+                entry.stopped = "left out by --peers"
 
     @property
     def best(self) -> float:
@@ -297,6 +301,8 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="problems whose name has TEXT")
     parser.add_argument("--solver", default="auto", help="ours (default: auto)")
     parser.add_argument("--cap", type=float, default=60.0, help="seconds a fit (default: 60)")
+    parser.add_argument("--peers", default="", metavar="NAMES",
+                        help="only these libraries, such as sklearn,celer (default: all)")
     parser.add_argument("--json", metavar="FILE", help="write all figures there")
     parser.add_argument("--quick", action="store_true", help="7 of the 22 problems")
     args = parser.parse_args()
@@ -308,6 +314,11 @@ def main() -> None:
     if not cases:
         sys.exit(f"--only {args.only}: no problem has that in its name; there are "
                  + ", ".join(title(*case[:3]) for case in CASES))
+    libraries = tuple(filter(None, args.peers.split(",")))
+    unknown = sorted(set(libraries) - {peer.library for peer in PEERS})
+    if unknown:
+        sys.exit(f"--peers {unknown[0]}: not a peer; use some of "
+                 + ", ".join(sorted({peer.library for peer in PEERS})))
     rows: list[dict[str, Any]] = []
     workers: dict[str, Worker] = {}
     group = None
@@ -321,7 +332,7 @@ def main() -> None:
             path = os.path.join(folder, f"{number}.pkl")
             with open(path, "wb") as file:
                 pickle.dump(task, file, protocol=5)
-            race = Race(task, path, workers, args.solver, args.cap)
+            race = Race(task, path, workers, args.solver, args.cap, libraries)
             race.run()
             rows.append(race.report(goal))
             show(rows[-1])
