@@ -162,7 +162,6 @@ def skglm_lasso(task: Task, tol: float) -> np.ndarray:
 def skglm_logistic(task: Task, tol: float) -> np.ndarray:
     from skglm import SparseLogisticRegression
 
-    # max_epochs as it is: it bounds Newton steps that nothing else stops (0.16 s; without, > 5 s).
     model = SparseLogisticRegression(alpha=task.l1, tol=tol, fit_intercept=False, max_iter=1000)
     return model.fit(task.A, task.b).coef_
 
@@ -277,7 +276,7 @@ PEERS = (
          decades(-1, -8)),
 
     Peer("celer logistic", "celer", "l1-logistic", celer_logistic, decades(0, -11)),
-    # Its tolerance is one of the gradient of the mean: looser than 1e-4 says nothing, and stalls.
+    # Its tolerance is one of the gradient of the mean: looser than 1e-4 leaves x = 0.
     Peer("skglm logistic", "skglm", "l1-logistic", skglm_logistic, decades(-4, -11)),
     Peer("liblinear -s 6", "liblinear", "l1-logistic", liblinear(6), decades(-1, -8)),
     Peer("sklearn liblinear", "sklearn", "l1-logistic", sklearn_logistic("liblinear"),
