@@ -1,0 +1,102 @@
+r"""The problems of the race, and the judge: an objective that belongs to no contender.
+
+.. math:: P(x) = \frac1n \sum_i \phi(a_i^T x, b_i) + l_1 |x|_1 + \frac{l_2}{2} |x|_2^2
+
+in float64, with NumPy and SciPy alone.  A contender hands over its coefficients; what it believes
+about its own objective counts for nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def hinge(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.maximum(0.0, 1.0 - b * z)
+
+
+def logistic(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.logaddexp(0.0, -b * z)
+
+
+def squared(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return 0.5 * (z - b) ** 2
+
+
+VALUE = {"hinge": hinge, "logistic": logistic, "squared": squared}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Data as a user has them (CSR, or a dense C-ordered array), a loss and one penalty."""
+
+    name: str
+    A: Any
+    b: np.ndarray
+    loss: str
+    l1: float = 0.0
+    l2: float = 0.0
+
+    @property
+    def n(self) -> int:
+        return self.A.shape[0]
+
+    @property
+    def d(self) -> int:
+        return self.A.shape[1]
+
+    @property
+    def kind(self) -> str:
+        """hinge, logistic, lasso or l1-logistic: what decides who can run."""
+        if self.loss == "squared":
+            return "lasso"
+        return f"l1-{self.loss}" if self.l1 > 0.0 else self.loss
+
+    @property
+    def C(self) -> float:
+        """liblinear's: the sum of the losses times C, against |x|_1 or |x|^2/2."""
+        return 1.0 / (self.n * (self.l1 + self.l2))
+
+    def objective(self, x: np.ndarray) -> float:
+        """P(x) in float64; inf where ``x`` is not a vector of finite numbers."""
+        x = np.asarray(x, dtype=np.float64).reshape(-1)
+        if x.shape != (self.d,):
+            raise ValueError(f"{x.size} coefficients: {self.name} has {self.d} columns")
+        if not np.isfinite(x).all():
+            return np.inf
+        loss = VALUE[self.loss](self.A @ x, self.b)
+        penalty = self.l1 * np.sum(np.abs(x)) + 0.5 * self.l2 * np.dot(x, x)
+        return float(np.mean(loss) + penalty)
+
+    def small(self, rows: int = 200) -> Task:
+        """Some rows of both classes, the same formats: what JIT compilers are warmed up on."""
+        half = [np.flatnonzero(self.b * sign > 0)[: rows // 2] for sign in (-1, 1)]
+        kept = np.sort(np.concatenate(half))
+        A, b = self.A[kept], self.b[kept]
+        share = 0.1 * largest_l1(A, b, self.loss) if self.l1 > 0.0 else 0.0
+        l2 = 1.0 / kept.size if self.l2 > 0.0 else 0.0
+        return Task(f"{kept.size} rows of {self.name}", A, b, self.loss, share, l2)
+
+
+def largest_l1(A: Any, b: np.ndarray, loss: str) -> float:
+    """lambda_max, the smallest l1 with x = 0 for an optimum: |A'phi'(0)|_inf / n."""
+    slope = {"squared": b, "logistic": 0.5 * b}[loss]
+    return float(np.max(np.abs(A.T @ slope))) / A.shape[0]
+
+
+def unit_rows(A: Any) -> Any:
+    """Rows of length one; rows of zeros stay.  Formats stay, too."""
+    if sparse.issparse(A):
+        norms = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
+    else:
+        norms = np.linalg.norm(A, axis=1)
+    scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
+    if not sparse.issparse(A):
+        return A * scale[:, None]
+    A = A.copy()
+    A.data *= np.repeat(scale, np.diff(A.indptr))
+    return A
