@@ -33,12 +33,14 @@ def too_large(problem: Problem) -> bool:
 def affordable(problem: Problem) -> bool:
     """Whether ``auto`` should take Newton's method: the nanoseconds it and the others may take.
 
-    Newton needs 6-13 iterations (one factorisation for the squared loss) whatever the data; the
-    others 10 passes for a well-conditioned problem and more as kappa = R^2/(n l2 gamma) grows:
+    Newton took 1-15 iterations on the data below (one factorisation for the squared loss); the
+    others need 10 passes for a well-conditioned problem and more as kappa = R^2/(n l2 gamma) grows:
     apdc at 1e-6 took 12, 21, 36, 48, 116 and 306 passes at kappa = 3, 25, 100, 750, 750 and 3000
     (a9a, gaussian, breast_cancer, digits); rows of n < d hardly meet, and then it is fewer.
 
-    Seconds of the faster of apdc and dcd over newton's at 1e-6, l2 = 10/n, 1/n and .01/n:
+    Seconds of the faster of apdc and dcd over newton's at 1e-6, l2 = 10/n, 1/n and .01/n, the
+    best of one or two runs on a busy machine (>: neither was there yet; -: not measured warm).
+    The constants above were fitted to these same runs:
 
     ====================  ==================  ==================  ============================
     logistic, intercept   n x d               apdc or dcd/newton  taken
