@@ -53,6 +53,9 @@ SOLVERS: dict[str, Entry] = {
               "SPD1VR", needs=_SMOOTH, options=_AIS),
         Entry("dcd", "dual coordinate ascent, shuffled order", "dual_cd",
               "DualCoordinateAscent", needs=frozenset({"strongly_convex"})),
+        Entry("acf", "dual coordinate ascent, adaptive frequencies and shrinking (ACF)", "acf",
+              "AdaptiveFrequencies", needs=frozenset({"strongly_convex"}),
+              options=frozenset({"order", "stop", "eps"})),
         Entry("sdca", "stochastic dual coordinate ascent, i.i.d. order", "dual_cd",
               "StochasticDualCoordinateAscent", needs=frozenset({"strongly_convex"})),
     )
