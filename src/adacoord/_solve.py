@@ -28,7 +28,8 @@ class Result:
     gap : P - D, a bound on P - P*
     relative_gap : (P - D)/max(|P|, |D|, 1e-12 |P(0)|), what ``tol`` asks for
     converged : whether ``relative_gap <= tol``
-    status : "converged", "max_passes", "max_seconds", "callback" or "interrupted"
+    status : "converged", "max_passes", "max_seconds", "callback", "interrupted", or "liblinear"
+        (its rule, for reproductions: see the option ``stop`` of ``"acf"``)
     passes, seconds : what it took
     history : arrays ``passes seconds operations primal dual gap relative_gap``
     solver : the solver that ran
@@ -74,11 +75,12 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "apdc", "spdc", "dspdc", "spd1-vr", "dcd", "sdca"}
+    solver : {"auto", "acf", "apdc", "spdc", "dspdc", "spd1-vr", "dcd", "sdca"}
         ``"apdc"`` adapts step sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of
         Zhang and Xiao (2017), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
         adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
-        ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"dcd"`` for
+        ``"sdca"`` with rows drawn independently, ``"acf"`` with adaptive frequencies
+        (Glasmachers and Dogan, 2013) and shrinking.  ``"auto"`` takes ``"dcd"`` for
         well-conditioned smooth problems and ``"apdc"`` for the others.
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
@@ -98,7 +100,7 @@ def solve(
     **options
         The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``; for
         ``"dspdc"`` and ``"spd1-vr"`` ``sampling``, ``steps``, ``delta``, ``kappa``,
-        ``delta_passes``.
+        ``delta_passes``; for ``"acf"`` ``order``, and ``stop="liblinear"`` with ``eps``.
 
     Returns
     -------

@@ -61,8 +61,8 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self._visited = np.empty(2 * self.n_rows, dtype=np.uint32)
 
     @property
-    def finished(self) -> bool:
-        return bool(self.memory[kernels.FINISHED])
+    def finished(self) -> str:
+        return "liblinear" if self.memory[kernels.FINISHED] else ""
 
     def _pass(self):
         problem, penalty = self.problem, self.problem.penalty
@@ -76,7 +76,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
             problem.loss.code, *problem.loss.constants, problem.loss.gamma,
             penalty.l2, penalty.l1 / penalty.l2, penalty.positive, self.rho,
             self.memory, self.word, float((self.passes + 1) * self.rows.size), self.adapts,
-            True, self.eps,
+            self.eps,
         ))
         self.c = float(self.memory[kernels.INTERCEPT])
 

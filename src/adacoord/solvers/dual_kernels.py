@@ -88,7 +88,7 @@ EASY = 0.25
 def adaptive_sweeps(
     indptr, indices, data, rows, active, resting, order, b, weight, step, p, accumulators, y, v,
     code, alpha, epsilon, lo, hi, gamma, l2, threshold, positive, rho,
-    memory, state, budget, adapts, shrinks, eps,
+    memory, state, budget, adapts, eps,
 ):
     """Sweeps until ``budget`` visits have been made in all, at least one; the entries touched.
 
@@ -101,6 +101,7 @@ def adaptive_sweeps(
     plain = threshold == 0.0 and not positive
     bounded = code <= MARGIN
     n = rows.shape[0]
+    scale = -1.0 / l2
     size = np.int64(memory[SIZE])
     c, balance, mean = memory[INTERCEPT], memory[BALANCE], memory[MEAN]
     operations = np.uint64(0)
@@ -153,26 +154,23 @@ def adaptive_sweeps(
                     slope = down
                 low, high = min(low, slope), max(high, slope)
                 moves = slope != 0.0
-                if shrinks and not moves:
-                    outward = (old >= last or up < low_before) and (
-                        old <= first or down > high_before)
-                    if outward:
-                        rested += 1 - resting[i]
-                        resting[i] = 1
+                if not moves and (old >= last or up < low_before) and (
+                    old <= first or down > high_before
+                ):
+                    rested += 1 - resting[i]
+                    resting[i] = 1
             decrease = 0.0
             if moves:
                 new = dprox(code, alpha, epsilon, lo, hi, z, b[i], old, step[i])
                 change = weight[i] * (new - old)
                 if change != 0.0:
                     y[i] = new
-                    row_add(indices, data, start, stop, -change / l2, v)
+                    row_add(indices, data, start, stop, change * scale, v)
                     c -= rho * change
                     balance += change
                     # exact for a quadratic dual away from its bounds, less than the truth elsewhere
                     decrease = 0.5 * change * (new - old) * (1.0 / step[i] + gamma)
                     gain += decrease
-                    if full:
-                        resting[i] = 0
             if learning:
                 p[i] = updated_frequency(p[i], decrease, mean)
                 mean += eta * (decrease - mean)
@@ -191,8 +189,10 @@ def adaptive_sweeps(
             memory[LOW] = low if low < 0.0 else -np.inf
             memory[HIGH] = high if high > 0.0 else np.inf
             memory[SINCE] += visits
-            if full or rested > 0:
-                size = _still_active(rows, resting, active)
+            if full:
+                size = _awake(rows, n, resting, active)
+            elif rested > 0:
+                size = _awake(active, size, resting, active)
             due = eps if eps > 0.0 else PATIENCE * memory[RANGE]
             if high - low <= due or memory[SINCE] >= LATEST * n or size == 0:
                 memory[FULL] = 1.0
@@ -204,10 +204,11 @@ def adaptive_sweeps(
 
 
 @jit
-def _still_active(rows, resting, active):
-    """Put the rows that do not rest into ``active``, in their order; how many there are."""
-    size = 0
-    for i in rows:
-        active[size] = i
-        size += 1 - resting[i]
-    return size
+def _awake(rows, size, resting, active):
+    """Put those of ``rows[:size]`` that do not rest into ``active``; how many there are."""
+    awake = 0
+    for t in range(size):
+        i = rows[t]
+        active[awake] = i
+        awake += 1 - resting[i]
+    return awake
