@@ -1,7 +1,7 @@
 r"""ACF: dual coordinate ascent with adaptive coordinate frequencies and shrinking.
 
 Problem     that of :mod:`.dual_cd`, with the same step on a row
-Frequencies Algorithms 2 and 3 of Glasmachers and Dogan (2013), :mod:`adacoord.sampling.frequencies`:
+Frequencies Algorithms 2 and 3 of ACF (Glasmachers and Dogan, 2013; :mod:`..sampling.frequencies`):
             rows whose steps bring more than the mean are visited more often.  The mean is that of
             the last |active| steps (eta = 1/|active| for the paper's 1/n: with few rows active a
             mean over n steps lags behind).

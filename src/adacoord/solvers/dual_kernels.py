@@ -62,7 +62,7 @@ def dual_pass(
 #: What ``adaptive_sweeps`` carries in ``memory`` from one call to the next.
 (
     SIZE,  # rows in the active set
-    LOW, HIGH,  # the least and the largest projected slope of the last sweep: beyond them, rows rest
+    LOW, HIGH,  # least and largest projected slope of the last sweep: beyond them, rows rest
     RANGE,  # HIGH - LOW of the last full sweep
     FULL,  # whether the next sweep is a full one: each row once
     SINCE,  # visits since the last full sweep
