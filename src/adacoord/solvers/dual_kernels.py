@@ -69,12 +69,13 @@ def dual_pass(
     VISITS,  # visits in all
     MEAN,  # the mean decrease
     GAIN,  # the decrease of the last sweep
+    GAINED,  # the decrease of all sweeps
     LEARNING,  # whether frequencies are being adapted
     INTERCEPT,
     BALANCE,  # sum_i w_i y_i/N
     FINISHED,  # whether a full sweep has met liblinear's rule
     MEMORY,
-) = range(14)
+) = range(15)
 
 #: A full sweep is due when the slopes of the active rows have fallen to this share of their range
 #: at the last full sweep, and after so many visits of the average row.
@@ -179,6 +180,7 @@ def adaptive_sweeps(
             if adapts and gain > EASY * memory[GAIN] and gain > 0.0:
                 memory[LEARNING] = 1.0
         memory[GAIN] = gain
+        memory[GAINED] += gain
         memory[VISITS] += visits
         memory[FULL] = 0.0
         if bounded:
