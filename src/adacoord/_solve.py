@@ -80,8 +80,9 @@ def solve(
         Zhang and Xiao (2017), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
         adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
         ``"sdca"`` with rows drawn independently, ``"acf"`` with adaptive frequencies
-        (Glasmachers and Dogan, 2013) and shrinking.  ``"auto"`` takes ``"dcd"`` for
-        well-conditioned smooth problems and ``"apdc"`` for the others.
+        (Glasmachers and Dogan, 2013) and shrinking.  ``"auto"`` takes ``"acf"``
+        for most problems with l2 alone and ``"apdc"`` for most others
+        (:func:`adacoord.solvers.registry.choose`).
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
     max_passes : int

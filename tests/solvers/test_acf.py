@@ -15,6 +15,7 @@ from adacoord.losses import MARGIN
 from adacoord.sampling.frequencies import LEAST, schedule, shuffle
 from adacoord.solvers import dual_kernels as kernels
 from adacoord.solvers.acf import ORDERS, AdaptiveFrequencies
+from adacoord.solvers.registry import choose
 
 LOSSES = ["hinge", "squared_hinge", "smooth_hinge", "logistic", "squared", "huber",
           "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"]
@@ -199,7 +200,7 @@ def test_rows_at_a_bound_rest_and_sink():
 
 def test_operations_count_the_entries_of_the_rows_visited():
     A, b = make("hinge", density=1.0)
-    solver = make_solver(ac.Problem(A, b, "hinge", l2=0.01))
+    solver = make_solver(ac.Problem(A, b, "hinge", l2=0.01), order="frequencies")
     solver.advance(20)
     assert solver.operations == solver.memory[kernels.VISITS] * A.shape[1]
     assert 20 * 59 <= solver.memory[kernels.VISITS] < 22 * 59 + 59
@@ -241,6 +242,23 @@ def test_frequencies_need_fewer_passes_where_it_is_hard():
     passes = {name: r.passes for name, r in found.items()}
     assert passes["hybrid"] < 0.8 * passes["shrinking"] < 0.64 * passes["dcd"], passes
     assert passes["frequencies"] < 0.8 * passes["shrinking"], passes
+
+
+def test_auto():
+    A, b = words(100, 400, seed=3)
+    tall, c = make("hinge", n=400, d=200, density=1.0)  # too long rows for Newton steps
+    for problem, name in (
+        (ac.Problem(A, b, "hinge", l2=1e-6), "acf"), (ac.Problem(A, b, "logistic", l2=1e-6), "acf"),
+        (ac.Problem(A, b, "squared", l2=1e-6), "apdc"), (ac.Problem(A, b, "squared", l2=1), "acf"),
+        (ac.Problem(A, b, "hinge", l1=1e-3, l2=1e-6), "apdc"),
+        (ac.Problem(A, b, "hinge", l1=1e-3), "apdc"),
+        (ac.Problem(A, b, "logistic", l1=1e-3, l2=1.0), "dcd"),
+        (ac.Problem(tall, c, "hinge", l2=1e-3), "apdc"),
+        (ac.Problem(tall, c, "hinge", l2=1.0), "acf"),
+        (ac.Problem(tall[:, :9], c, "hinge", l2=1e-3), "acf"),
+        (ac.Problem(np.zeros((2, 2)), [1.0, -1.0], "hinge", l2=1e-3), "acf"),
+    ):
+        assert choose(problem) == name, problem
 
 
 # ---- the optimum of others -------------------------------------------------------------------

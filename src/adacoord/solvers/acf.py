@@ -90,7 +90,10 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         slow = brought[SPAN:] > CRAWL**SPAN * brought[:2]
         if self.passes < SPAN + 3 or not slow.all() or brought[-1] <= 0.0:
             return False
-        return affordable(self.problem, self.active[: int(self.memory[kernels.SIZE])])
+        rows = self.active[: int(self.memory[kernels.SIZE])]
+        lo, hi = self.problem.loss.domain(self.problem.b[rows])
+        inside = (self.y[rows] > lo) & (self.y[rows] < hi)  # at the ends the dual has no curvature
+        return affordable(self.problem, rows[inside])
 
     def _turn(self):
         """From coordinates to Newton steps."""

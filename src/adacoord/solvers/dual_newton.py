@@ -1,19 +1,18 @@
 r"""Newton's method for the rest of a dual ascent, where there are few columns.
 
-Problem     max_y D(y) - (1/(2 sigma)) sum_i W_i/N (y_i - y_i^k)^2, the proximal point of the dual at
-            y^k, which is min_{x,c} Psi(x, c) = l2/2 |x|^2 + sum_i W_i/N phi_i^sigma(a_i.x + c) with
-            phi_i^sigma' = dprox(., b_i, y_i^k, sigma): smooth, and piecewise quadratic where phi has
-            kinks (Rockafellar's augmented Lagrangian, solved by a semismooth Newton method)
-Step        H d = -grad Psi,  H = l2 I + A' diag(W h/N) A,  h = d dprox/dz, by Cholesky; then a point
-            of the line where the slope of Psi has fallen enough.  No step depends on how
-            ill-conditioned the problem is.
+Problem     max_y D(y) - sum_i W_i/N (y_i - y_i^k)^2/(2 sigma), the proximal point of the dual at
+            y^k, which is min_{x,c} Psi(x, c) = l2/2 |x|^2 + sum_i W_i/N phi_i^sigma(a_i.x + c),
+            (phi_i^sigma)' = dprox(., b_i, y_i^k, sigma): smooth, and piecewise quadratic where phi
+            has kinks (Rockafellar's augmented Lagrangian, by a semismooth Newton method)
+Step        H d = -grad Psi,  H = l2 I + A' diag(W h/N) A,  h = dprox' there, by Cholesky; then a
+            point of the line on which the slope of Psi has fallen enough
 Stages      when the gap of the subproblem, |grad Psi|^2/(2 l2), is below its proximal term,
             y^{k+1} = dprox(z) and sigma doubles.  Smooth losses start at a sigma that makes it
             plain Newton.
 Cost        two products with A, the rows with h > 0 once against themselves, d^3/6
 
-Hinge, C = 100, unit rows, to a relative gap of 1e-6: w8a 57 steps, a9a 63 (ACF alone: 768 and 563
-passes, liblinear 30,000 and more); the number of steps grows like log C.
+Hinge, C = 100, unit rows, to a relative gap of 1e-6: 64 steps on w8a and 61 on a9a, after 8 passes
+of ACF (which alone takes 768 and 563; liblinear more than 30,000); C = 1000 takes 13 steps more.
 """
 
 from __future__ import annotations
