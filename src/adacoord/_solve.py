@@ -30,9 +30,10 @@ class Result:
     relative_gap : (P - D)/max(|P|, |D|, 1e-12 |P(0)|), what ``tol`` asks for
     converged : whether ``relative_gap <= tol``; without a penalty, whether
         :meth:`Problem.stationarity` is
-    status : "converged", "max_passes", "max_seconds", "callback" or "interrupted"; without a
-        penalty "stationary, no certificate" in place of "converged", and "no minimum" where a
-        point proves that there is none (separable classes)
+    status : "converged", "max_passes", "max_seconds", "callback", "interrupted", or "liblinear"
+        (its rule, for reproductions: see the option ``stop`` of ``"acf"``); without a penalty
+        "stationary, no certificate" in place of "converged", and "no minimum" where a point
+        proves that there is none (separable classes)
     passes, seconds : what it took
     history : arrays ``passes seconds operations primal dual gap relative_gap``
     solver : the solver that ran
@@ -80,15 +81,16 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "newton", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", "sdca"}
-        ``"newton"`` is Newton's method with Cholesky's factorisation, for smooth losses with l2
-        or no penalty, where one side of A is small.  ``"apdc"`` adapts step sizes and sampling
-        as it goes; ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"adaspdc"`` that of
-        Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
-        adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
-        ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"newton"`` where it can and
-        its iterations are cheap, else ``"dcd"`` for well-conditioned smooth problems and
-        ``"apdc"`` for the others.
+    solver : {"auto", "acf", "newton", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", "sdca"}
+        ``"acf"`` is dual coordinate ascent with adaptive frequencies (Glasmachers and Dogan,
+        2013) and shrinking, ``"dcd"`` in shuffled order, ``"sdca"`` with rows drawn
+        independently.  ``"newton"`` is Newton's method with Cholesky's factorisation, for smooth
+        losses with l2 or no penalty, where one side of A is small.  ``"apdc"`` adapts step sizes
+        and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017),
+        ``"adaspdc"`` that of Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2
+        and 3 of the paper on adaptive importance sampling (2021).  ``"auto"`` takes the one that
+        has been measured to be fastest on such problems
+        (:func:`adacoord.solvers.registry.choose`).
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.  Without a penalty
         there is no such gap, and :meth:`Problem.stationarity` takes its place.
@@ -110,7 +112,7 @@ def solve(
         ``kappa``, ``delta``, ``delta_passes``, ``rho``; for ``"adaspdc"`` ``batch_size``,
         ``groups``; for
         ``"dspdc"`` and ``"spd1-vr"`` ``sampling``, ``steps``, ``delta``, ``kappa``,
-        ``delta_passes``.
+        ``delta_passes``; for ``"acf"`` ``order``, and ``stop="liblinear"`` with ``eps``.
 
     Returns
     -------

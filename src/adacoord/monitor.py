@@ -98,8 +98,8 @@ class Monitor:
 
         ``start`` is looked at as it is (a dual method keeps only its y).
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
-        ``"interrupted"``; without a penalty also ``"stationary, no certificate"`` and
-        ``"no minimum"``.
+        ``"interrupted"``, or the name of the published rule by which the solver is ``finished``;
+        without a penalty also ``"stationary, no certificate"`` and ``"no minimum"``.
         """
         self._started = time.perf_counter()
         solver = None
@@ -110,6 +110,7 @@ class Monitor:
             reason = self.check(solver)
             while not reason:
                 step = check_interval(solver.passes, solver.check_cost)
+                step = sooner(step, self.history, self.tol)
                 step = min(step, self.max_passes - solver.passes)
                 if self.max_seconds is None:
                     solver.advance(step)
@@ -150,6 +151,8 @@ class Monitor:
                 return "converged"
         elif reason := self._without_certificate():
             return reason
+        if solver.finished:
+            return solver.finished
         if self.callback and self.callback(progress):
             return "callback"
         if solver.passes >= self.max_passes:
@@ -197,3 +200,20 @@ def check_interval(passes: int, check_cost: float) -> int:
     Checks stay below about a fifth of the time, and later a twentieth of the passes.
     """
     return max(math.ceil(5.0 * check_cost), passes // 20, 1)
+
+
+#: The soonest check after another, in intervals: a prediction that fails may be made again.
+SOONEST = 0.4
+
+
+def sooner(interval: int, history: History, tol: float) -> int:
+    """``interval``, or less where the last two checks say that ``tol`` is nearer.
+
+    The gap falls geometrically more often than not.  (Logistic, rcv1.subset, C = 1: 9.8e-6 after
+    5 passes, 3e-11 after 10; the check after 7 saves a quarter of the run.)
+    """
+    gaps, passes = history.relative_gap[-2:], history.passes[-2:]
+    if len(gaps) < 2 or not 0.0 < tol < gaps[1] < gaps[0] < math.inf:
+        return interval
+    left = (passes[1] - passes[0]) * math.log(gaps[1] / tol) / math.log(gaps[0] / gaps[1])
+    return min(interval, max(math.ceil(min(left, interval)), math.ceil(SOONEST * interval)))

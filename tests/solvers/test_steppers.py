@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import adacoord as ac
-from adacoord.monitor import check_interval
+from adacoord.monitor import History, check_interval, sooner
 from adacoord.solvers.registry import SOLVERS
 
 PROBLEMS = {
@@ -414,3 +414,18 @@ def test_check_interval():
     # 5 x .4 = 2 passes at first, a twentieth of the passes later, never less than one
     assert [check_interval(k, 0.4) for k in (0, 39, 60, 1000)] == [2, 2, 3, 50]
     assert [check_interval(k, c) for k, c in ((0, 1.0), (120, 1.0), (0, 0.0))] == [5, 6, 1]
+
+
+def test_a_check_comes_sooner_where_tol_is_near():
+    def after(gaps, tol=1e-6, interval=5):
+        history = History(passes=[0, 5, 10][: len(gaps)], relative_gap=gaps)
+        return sooner(interval, history, tol)
+
+    assert after([]) == after([1.0]) == 5  # nothing to predict from
+    assert after([1.0, 1e-2]) == 5  # 10 passes to go
+    assert after([1.0, 1e-2, 1e-5]) == 2  # 5/3 of a pass: not sooner than 2
+    assert after([1.0, 1e-4, 1e-5]) == 5
+    assert after([1.0, 1e-1, 1e-5]) == 2 and after([1.0, 1e-4, 4e-6]) == 3
+    assert after([1.0, 1e-2, 1e-2]) == after([np.inf, 1.0]) == 5  # no progress, no rate
+    assert after([1.0, 1e-5], tol=0.0) == 5
+    assert after([1.0, 1e-7], interval=1) == 1

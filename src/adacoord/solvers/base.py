@@ -31,6 +31,8 @@ class Solver:
     name: ClassVar[str]
     #: What one gap check costs, in passes of this solver: spaces the monitor's checks.
     check_cost: ClassVar[float] = 1.0
+    #: The name of the published stopping rule that holds, for reproductions; "" for none.
+    finished: str = ""
     #: Attributes that make up ``state()``, beside the random generator.
     _state: ClassVar[tuple[str, ...]] = ()
 
@@ -59,6 +61,8 @@ class Solver:
     def advance(self, passes: int) -> None:
         """Make ``passes`` passes over the data."""
         for _ in range(passes):
+            if self.finished:
+                return
             if self.rows.size:
                 self._pass()
             self.passes += 1

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import FAST, jit, prefetch
-from .._rows import AHEAD, prefetch_row, row_add, row_dot
-from .._scalar import dead_zone, dprox, shrink
 from .base import Solver
+from .dual_kernels import dual_pass
 
 #: rho l2 / mean |a_i|^2: fastest at or below 0.1 on a9a, rcv1.subset and mushrooms.
 PROXIMAL = 0.1
@@ -61,10 +59,13 @@ class DualCoordinateAscent(Solver):
     def _order(self) -> np.ndarray:
         return self.rng.permutation(self.rows)
 
-    def _pass(self):
-        problem, penalty = self.problem, self.problem.penalty
+    def _refresh(self):
         if self.passes and self.passes % RESYNC == 0:
             self._synchronise()
+
+    def _pass(self):
+        problem, penalty = self.problem, self.problem.penalty
+        self._refresh()
         if self.rho:
             self.c -= self.rho * float(np.sum(self.weight * self.y)) / self.n_rows  # re-centre
         order = self._order()
@@ -83,47 +84,3 @@ class StochasticDualCoordinateAscent(DualCoordinateAscent):
 
     def _order(self):
         return self.rows[self.rng.integers(self.rows.size, size=self.rows.size)]
-
-
-@jit(fastmath=FAST)
-def _shrunk_dot(indices, data, start, stop, v, threshold, positive):
-    """a_i . shrink(v, threshold)."""
-    total = v.dtype.type(0)
-    low, high = dead_zone(threshold, positive)
-    low, high = v.dtype.type(low), v.dtype.type(high)
-    for k in range(start, stop):
-        j = k - start if indices is None else indices[k]
-        total += data[k] * shrink(v[j], low, high)
-    return total
-
-
-@jit
-def dual_pass(
-    indptr, indices, data, order, b, weight, step, y, v,
-    code, alpha, epsilon, lo, hi, l2, threshold, positive, rho, c,
-):
-    """One visit of each row of ``order``; updates ``y`` and ``v``, returns the intercept."""
-    one = np.uint64(1)
-    plain = threshold == 0.0 and not positive
-    for t in range(order.shape[0]):
-        if t + 2 * AHEAD < order.shape[0]:
-            i = np.uint64(order[t + 2 * AHEAD])
-            prefetch(indptr, i)
-            prefetch(b, i)
-            prefetch(y, i)
-            prefetch(weight, i)
-            prefetch(step, i)
-            prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
-        i = np.uint64(order[t])
-        start, stop = indptr[i], indptr[i + one]
-        if plain:
-            z = c + row_dot(indices, data, start, stop, v)
-        else:
-            z = c + _shrunk_dot(indices, data, start, stop, v, threshold, positive)
-        new = dprox(code, alpha, epsilon, lo, hi, z, b[i], y[i], step[i])
-        change = weight[i] * (new - y[i])
-        if change != 0.0:
-            y[i] = new
-            row_add(indices, data, start, stop, -change / l2, v)
-            c -= rho * change
-    return c
