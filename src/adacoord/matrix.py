@@ -65,6 +65,13 @@ class Matrix:
         squared_norms(self.indptr, self.data, out)
         return out
 
+    @cached_property
+    def columns(self):
+        """The same data by :class:`~adacoord.columns.Columns`, made when first asked for."""
+        from .columns import Columns
+
+        return Columns(self)
+
     def dot(self, x: np.ndarray) -> np.ndarray:
         """A x, accumulated in float64 whatever the data's type; ``x`` may have K columns."""
         from ._block import matmat

@@ -104,13 +104,13 @@ class Monitor:
             while not reason:
                 step = check_interval(solver.passes, solver.check_cost)
                 step = min(step, self.max_passes - solver.passes)
-                if self.max_seconds is None:
-                    solver.advance(step)
-                else:  # the clock is read each pass, the gap at the same passes as ever
-                    for _ in range(step):
-                        solver.advance(1)
-                        if self.seconds >= self.max_seconds:
-                            break
+                for _ in range(step):
+                    solver.advance(1)
+                    # a solver that believes to be there is looked at, not believed
+                    if solver.estimate <= self.tol:
+                        break
+                    if self.max_seconds is not None and self.seconds >= self.max_seconds:
+                        break
                 reason = self.check(solver)
         except KeyboardInterrupt:
             reason = "interrupted"

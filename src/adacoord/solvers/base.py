@@ -12,6 +12,7 @@ passes, never to the calls.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,9 @@ class Solver:
     name: ClassVar[str]
     #: What one gap check costs, in passes of this solver: spaces the monitor's checks.
     check_cost: ClassVar[float] = 1.0
+    #: The relative gap that a solver which looks at all of A anyway believes to have: the monitor
+    #: checks as soon as this is small enough, instead of some passes later.
+    estimate: float = math.inf
     #: Attributes that make up ``state()``, beside the random generator.
     _state: ClassVar[tuple[str, ...]] = ()
 

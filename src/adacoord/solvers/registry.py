@@ -53,6 +53,10 @@ SOLVERS: dict[str, Entry] = {
               "SPD1VR", needs=_SMOOTH, options=_AIS),
         Entry("dcd", "dual coordinate ascent, shuffled order", "dual_cd",
               "DualCoordinateAscent", needs=frozenset({"strongly_convex"})),
+        Entry("cd", "coordinate descent, cyclic order", "primal_cd", "CyclicCoordinateDescent",
+              needs=frozenset({"smooth"})),
+        Entry("acf", "working sets with adaptive coordinate frequencies (ACF)", "working_set",
+              "WorkingSetDescent", needs=frozenset({"smooth"})),
         Entry("sdca", "stochastic dual coordinate ascent, i.i.d. order", "dual_cd",
               "StochasticDualCoordinateAscent", needs=frozenset({"strongly_convex"})),
     )
