@@ -74,17 +74,19 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "apdc", "spdc", "dspdc", "spd1-vr", "dcd", "sdca"}
+    solver : {"auto", "acf", "cd", "apdc", "spdc", "dspdc", "spd1-vr", "dcd", "sdca"}
         ``"apdc"`` adapts step sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of
         Zhang and Xiao (2017), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
         adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
-        ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"dcd"`` for
-        well-conditioned smooth problems and ``"apdc"`` for the others.
+        ``"sdca"`` with rows drawn independently.  ``"acf"`` is coordinate descent on working
+        sets of columns with adaptive frequencies, ``"cd"`` on all columns in turn.  ``"auto"``
+        takes ``"acf"`` for l1 alone, ``"dcd"`` for well-conditioned smooth problems and
+        ``"apdc"`` for the others.
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
     max_passes : int
-        Stop after so many passes: n row visits each (for ``"dspdc"`` and ``"spd1-vr"`` as many
-        entries touched as A has).
+        Stop after so many passes: n row visits each (for ``"acf"``, ``"cd"``, ``"dspdc"`` and
+        ``"spd1-vr"`` about as many entries touched as A has).
     max_seconds : float, optional
         Stop after so many seconds.  The only thing here that depends on the clock.
     seed : int
@@ -110,6 +112,20 @@ def solve(
     ConvergenceWarning
         When it stopped before ``tol`` for another reason than the callback or Ctrl-C.
     """
+    result = run(
+        problem, solver, tol=tol, max_passes=max_passes, max_seconds=max_seconds, seed=seed,
+        start=start, callback=callback, verbose=verbose, options=options,
+    )
+    if result.status in ("max_passes", "max_seconds"):
+        warnings.warn(_advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
+    return result
+
+
+def run(
+    problem, solver, *, tol, max_passes, options, max_seconds=None, seed=0, start=None,
+    callback=None, verbose=False,
+) -> Result:
+    """:func:`solve` without its warning."""
     _check_limits(problem, tol, max_passes, max_seconds, seed)
     entry = resolve(problem, solver, options)
     if callback is not None and not callable(callback):
@@ -134,15 +150,12 @@ def solve(
             show=show,
         )
         status = monitor.run(make_solver, start)
-    result = Result(
+    return Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
         dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
         converged=status == "converged", status=status, passes=monitor.passes,
         seconds=monitor.seconds, history=monitor.history, solver=entry.name,
     )
-    if status in ("max_passes", "max_seconds"):
-        warnings.warn(_advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
-    return result
 
 
 def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:

@@ -51,6 +51,16 @@ class Columns:
         """Stored entries of each column."""
         return np.diff(self.colptr.view(np.int64))
 
+    @cached_property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """(sum_i a_ij^2, sum_i a_ij) for each column, in float64."""
+        from .solvers.primal_kernels import moments
+
+        d = self.shape[1]
+        out = np.empty(d), np.empty(d)
+        moments(*self.arrays, np.arange(d), np.ones(1), *out)
+        return out
+
 
 def as_scipy(matrix: Matrix):
     """The matrix as NumPy (dense) or SciPy (CSR) has it, without a copy of the data."""

@@ -146,8 +146,9 @@ def test_seeds(name, options, kind, storage):
     for solver in (a, b, c):
         solver.advance(3)
     assert_bits(a, b)
-    if options.get("batch_size") != 27:  # all rows in every batch: nothing to draw
-        assert not np.array_equal(a.y, c.y)
+    # nothing to draw: all rows in every batch, or all columns in turn
+    if options.get("batch_size") != 27 and name != "cd":
+        assert not (np.array_equal(a.y, c.y) and np.array_equal(a.x, c.x))
 
 
 def test_global_random_state_is_neither_used_nor_changed():

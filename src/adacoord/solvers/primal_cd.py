@@ -41,11 +41,17 @@ class ColumnDescent(Solver):
         self.row_weight = w / n
         self.quadratic = problem.loss.name == "squared"
         self.slopes = np.zeros(n)
-        self.squares, self.sums = np.zeros(d), np.zeros(d)
         self.total, self.mass, self.cautious = 0.0, np.inf, False
-        # the squared loss keeps this curvature, and the others take |A^j| from it
-        self.h = np.full(1, 1.0 / n) if problem.weights is None else self.row_weight.copy()
-        self._moments(np.arange(d))
+        # The squared loss keeps this curvature, and the others take |A^j| from it.
+        if problem.weights is None:
+            self.h = np.full(1, 1.0 / n)
+            self.squares, self.sums = (m / n for m in self.columns.moments)
+            if not problem.intercept:
+                self.sums[:] = 0.0
+        else:
+            self.h = self.row_weight.copy()
+            self.squares, self.sums = np.empty(d), np.empty(d)
+            self._moments(np.arange(d))
         self.norms = np.sqrt(self.squares)
         if not self.quadratic:
             self.h = np.empty(n)

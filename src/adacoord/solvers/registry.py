@@ -75,6 +75,8 @@ def choose(problem: Problem) -> str:
     lam, gamma = problem.penalty.l2, problem.loss.gamma
     if problem.loss.blocks:
         return "apdc"
+    if lam == 0.0 and gamma > 0.0:
+        return "acf"
     if problem.loss.name == "poisson" and lam > 0.0:
         return "dcd"
     norm = float(np.mean(problem.matrix.squared_norms))

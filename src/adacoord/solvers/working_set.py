@@ -43,7 +43,7 @@ SWEEPS, LITTLE = 10, 0.05
 #: Sweeps on a first set of all violating columns.
 FIRST_SWEEPS = 2
 #: A sweep that gains this share of the one before is slow.
-SLOW = 0.9
+SLOW = 0.8
 #: Of the Newton step: squared gradient to reach, and iterations.
 ACCURACY, ITERATIONS = 1e-4, 50
 
@@ -71,11 +71,12 @@ class WorkingSetDescent(ColumnDescent):
         self.phase, self.spent, self.models, self.sweeps, self.first = LOOK, 0, 0, 0, 0.0
         self.dual, self.gap, self.estimate = -np.inf, np.inf, np.inf
         self.most = self.set_entries = 0
+        self._entries = max(problem.matrix.nnz, 1)
         self._order = np.empty(2 * d + 1, dtype=np.int64)
         self._work = np.empty((3, problem.n))
 
     def _pass(self):
-        goal = self.operations + self.problem.matrix.nnz
+        goal = self.operations + self._entries
         while self.operations < goal:
             if self.phase == LOOK:
                 self._look()
@@ -91,7 +92,7 @@ class WorkingSetDescent(ColumnDescent):
         problem, penalty = self.problem, self.problem.penalty
         slope = self._derivative()
         y, u = problem.feasible_dual(slope)
-        self.operations += problem.matrix.nnz
+        self.operations += self._entries
         primal, dual = self._loss() + penalty.value(self.point), problem._dual(y, u)
         if dual > self.dual:
             self.dual, self.y = dual, y
@@ -129,7 +130,7 @@ class WorkingSetDescent(ColumnDescent):
         """A model at the point reached, or a look where the set has had enough."""
         self._linearise()
         if self.models:
-            if self.spent >= self.problem.matrix.nnz or self._set_gap() <= SHARE * self.gap:
+            if self.spent >= self._entries or self._set_gap() <= SHARE * self.gap:
                 self.phase = LOOK
                 return
         if not self.quadratic:
