@@ -29,7 +29,7 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 _HERE = Path(__file__).parent
 _SHARED = (
-    "_jit.py", "_scalar.py", "_smooth.py", "_rows.py", "_block.py", "losses.py",
+    "_jit.py", "_scalar.py", "_smooth.py", "_rows.py", "_columns.py", "_block.py", "losses.py",
     "sampling/random.py", "sampling/tree.py", "sampling/single.py", "solvers/spdc_kernels.py",
     "solvers/primal_kernels.py",
 )

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._columns import combine, moments
 from .base import Solver
-from .primal_kernels import combine, cyclic_sweep, linearise, mean_loss, moments
+from .primal_kernels import cyclic_sweep, linearise, mean_loss
 
 #: phi'' at least this share of its bound 1/gamma: keeps the model's minimum within reach where
 #: phi is flat.  1 after a search that had to go below SHORT (a step that overshot a kink).
 FLOOR, SHORT = 1e-6, 0.1
-#: Of the decrease that the slope promises (Armijo).
-PROMISED = 0.01
+#: Of the decrease that the slope promises (Armijo); and what P is not known to: near the optimum
+#: P rises by rounding alone, while a step still improves y (the gap is linear in its error).
+PROMISED, ROUNDING = 0.01, 1e-14
 
 
 class ColumnDescent(Solver):
@@ -121,6 +123,7 @@ class ColumnDescent(Solver):
         old, t = penalty.value(before), 1.0
         promised = y_dz + penalty.value(after) - old
         goal = self._loss() + old
+        goal += ROUNDING * abs(goal)
         while self._loss(dz, t) + penalty.value(after) > goal + PROMISED * t * promised:
             t *= 0.5
             if t < 1e-12:  # nothing to gain in this arithmetic

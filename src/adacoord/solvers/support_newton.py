@@ -15,9 +15,10 @@ import math
 
 import numpy as np
 
+from .._columns import combine
 from .._jit import FAST, jit
 from .._rows import row_dot
-from .primal_kernels import combine, spread
+from .primal_kernels import spread
 
 
 @jit(fastmath=FAST)

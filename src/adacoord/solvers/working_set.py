@@ -30,8 +30,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._columns import column_dots
 from .primal_cd import ColumnDescent
-from .primal_kernels import adaptive_sweep, column_dots
+from .primal_kernels import adaptive_sweep
 from .support_newton import support_newton
 
 #: Columns of the smallest set; growth over the support.
