@@ -13,10 +13,16 @@ from adacoord._smooth import curvature, slope, value
 from adacoord.losses import get_loss
 from adacoord.matrix import as_matrix
 from adacoord.solvers.primal_kernels import (
-    FASTEST, SLOWEST, adaptive_order, adaptive_sweep, cyclic_sweep, linearise, mean_loss,
+    FASTEST,
+    SLOWEST,
+    adaptive_order,
+    adaptive_sweep,
+    cyclic_sweep,
+    linearise,
+    mean_loss,
 )
 from adacoord.solvers.registry import SOLVERS
-from adacoord.solvers.support_newton import support_newton
+from adacoord.solvers.support_newton import support_newton, support_solve
 
 SMOOTH = ["squared", "logistic", "huber", "squared_hinge", "smooth_hinge",
           "squared_epsilon_insensitive"]
@@ -236,7 +242,7 @@ def test_newton_step_never_raises_the_model(seed):
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_model_of_a_loss(name):
-    A, b = make(30, 12, task="classification")
+    _, b = make(30, 12, task="classification")
     loss, rng = get_loss(name), np.random.default_rng(0)
     z, dz, w = rng.standard_normal(30), rng.standard_normal(30), rng.random(30)
     slopes, h = np.empty(30), np.empty(30)
@@ -388,3 +394,26 @@ def test_an_estimate_is_not_believed(monkeypatch):
     assert liar.converged and liar.relative_gap <= 1e-9
     assert liar.passes <= honest.passes and liar.history.passes.size > honest.history.passes.size
     assert (np.diff(liar.history.passes) == 1).all()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_direct_solution_on_a_small_support(seed, intercept):
+    """It ends where the gradient is 0, or at a coordinate that reached 0; and below the start."""
+    A, arrays, x, slopes, h, squares, sums, total, mass = model(seed=seed, intercept=intercept)
+    x *= 0.3
+    x[3] = x[2]  # twins: a singular matrix
+    support = np.flatnonzero(x)
+    x0, s0, l1, l2 = x.copy(), slopes.copy(), 0.01, 0.0
+    total, touched = support_solve(*arrays, support, x, slopes, h, squares, sums, total, mass, l1,
+                                   l2, 50, *np.empty((2, 30)))
+    before, after = (model_value(A, s0, h, intercept, x0, v, l1, l2) for v in (x0, x))
+    assert after < before
+    assert np.all(x * x0 >= 0.0) and np.all(x[x0 == 0.0] == 0.0)
+    np.testing.assert_allclose(slopes, s0 + h * (A @ (x - x0)), atol=1e-12)
+    if intercept:
+        assert total == pytest.approx(slopes.sum(), abs=1e-12)
+    left = np.flatnonzero(x * (squares > 0.0))
+    g = A[:, left].T @ slopes - sums[left] * (total / mass) + l1 * np.sign(x[left])
+    np.testing.assert_allclose(g, 0.0, atol=1e-10)
+    assert touched > 0

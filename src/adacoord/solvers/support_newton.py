@@ -6,7 +6,9 @@ On the columns S with x_j != 0 and as long as no sign changes, the model of
     (A_S' H A_S + l2) d = -(A_S' slopes + l2 x_S + l1 sign(x_S)),
 
 which conjugate gradients (scaled by the diagonal) find in far fewer products with A_S than
-coordinate descent needs sweeps when columns are correlated.
+coordinate descent needs sweeps when columns are correlated.  A small support takes a Cholesky
+factor of A_S' H A_S instead, and then can afford to go on where a sign stops it: x_j stays at 0
+and the rest is solved anew.
 """
 
 from __future__ import annotations
@@ -116,6 +118,114 @@ def support_newton(
         old = x[support[k]]
         x[support[k]] = 0.0 if p[k] == -old or limit * d[k] == -old else old + p[k]
     return total + added, touched
+
+
+@jit(fastmath=FAST)
+def _gram(colptr, rows, data, support, h, sums, mass, l2, v, gram):
+    """The lower half of A_S' H A_S + l2, of centred columns; entries touched."""
+    v[:] = 0.0
+    constant = h.shape[0] == 1
+    touched = np.uint64(0)
+    for k in range(np.uint64(support.shape[0])):
+        j = np.uint64(support[k])
+        start, stop = colptr[j], colptr[j + np.uint64(1)]
+        for e in range(start, stop):
+            i = e - start if rows is None else rows[e]
+            v[i] = (h[0] if constant else h[i]) * data[e]
+        for m in range(k + np.uint64(1)):
+            other = np.uint64(support[m])
+            begin, end = colptr[other], colptr[other + np.uint64(1)]
+            gram[k, m] = row_dot(rows, data, begin, end, v) - sums[j] * (sums[other] / mass)
+            touched += end - begin
+        gram[k, k] += l2
+        for e in range(start, stop):
+            v[e - start if rows is None else rows[e]] = 0.0
+    return touched
+
+
+@jit(fastmath=FAST)
+def _solve(gram, active, size, factor, d):
+    """d = gram^-1 d on the first ``size`` of ``active``, by Cholesky.
+
+    Where a column depends on those before it, d is 0 instead.
+    """
+    for a in range(size):
+        for b in range(a + 1):
+            total = gram[active[a], active[b]]
+            for c in range(b):
+                total -= factor[a, c] * factor[b, c]
+            if a != b:
+                factor[a, b] = total / factor[b, b]
+            elif total > 1e-12 * gram[active[a], active[a]]:
+                factor[a, a] = math.sqrt(total)
+            else:
+                factor[a, a] = 1e150
+        total = d[a]
+        for c in range(a):
+            total -= factor[a, c] * d[c]
+        d[a] = total / factor[a, a]
+    for a in range(size - 1, -1, -1):
+        total = d[a]
+        for c in range(a + 1, size):
+            total -= factor[c, a] * d[c]
+        d[a] = total / factor[a, a]
+
+
+@jit(fastmath=FAST)
+def support_solve(
+    colptr, rows, data, support, x, slopes, h, squares, sums, total, mass, l1, l2, rounds,
+    v, image,
+):
+    """:func:`support_newton` for a small support: x_j that reach 0 stay there, the rest goes on.
+
+    Returns (total, entries touched); x and slopes are updated.
+    """
+    m = support.shape[0]
+    gram, factor = np.empty((m, m)), np.empty((m, m))
+    touched = _gram(colptr, rows, data, support, h, sums, mass, l2, v, gram)
+    g, d, new = np.empty(m), np.empty(m), np.empty(m)
+    active, size = np.empty(m, dtype=np.int64), 0
+    for k in range(m):
+        j = np.uint64(support[k])
+        start, stop = colptr[j], colptr[j + np.uint64(1)]
+        touched += stop - start
+        g[k] = row_dot(rows, data, start, stop, slopes) - sums[j] * (total / mass)
+        g[k] += l2 * x[j] + math.copysign(l1, x[j])
+        new[k] = x[j]
+        if spread(squares[j], sums[j], mass) + l2 > 0.0:
+            active[size] = k
+            size += 1
+    for _ in range(rounds):
+        for a in range(size):
+            d[a] = -g[active[a]]
+        _solve(gram, active, size, factor, d)
+        limit, first = 1.0, -1
+        for a in range(size):
+            old = new[active[a]]
+            if old * (old + d[a]) < 0.0 and -old / d[a] < limit:
+                limit, first = -old / d[a], a
+        for a in range(size):
+            k, step = active[a], limit * d[a]
+            new[k] = 0.0 if a == first else new[k] + step
+            for b in range(size):
+                other = active[b]
+                g[other] += step * (gram[k, other] if k >= other else gram[other, k])
+        if first < 0:
+            break
+        size -= 1
+        for a in range(first, size):
+            active[a] = active[a + 1]
+    for k in range(m):
+        j = support[k]
+        d[k] = new[k] - x[j]
+        total += d[k] * sums[j]
+        x[j] = new[k]
+    image[:] = 0.0
+    touched += combine(colptr, rows, data, support, d, image)
+    constant = h.shape[0] == 1
+    for i in range(np.uint64(image.shape[0])):
+        slopes[i] += (h[0] if constant else h[i]) * image[i]
+    return total, touched
 
 
 @jit(fastmath=FAST)

@@ -33,20 +33,24 @@ import numpy as np
 from .._columns import column_dots
 from .primal_cd import ColumnDescent
 from .primal_kernels import adaptive_sweep
-from .support_newton import support_newton
+from .support_newton import support_newton, support_solve
 
 #: Columns of the smallest set; growth over the support.
 SMALLEST, GROWTH = 100, 2
 #: A set is solved when its gap is this share of that of the last look.
 SHARE = 0.3
+#: Looks' worth of work on a set before the next look.
+PATIENCE = 2
 #: Sweeps a model; for losses that are not quadratic no more than bring this share of the first.
 SWEEPS, LITTLE = 10, 0.05
 #: Sweeps on a first set of all violating columns.
 FIRST_SWEEPS = 2
 #: A sweep that gains this share of the one before is slow.
-SLOW = 0.8
+SLOW = 0.7
 #: Of the Newton step: squared gradient to reach, and iterations.
 ACCURACY, ITERATIONS = 1e-4, 50
+#: Supports up to this size are solved by Cholesky, going on after so many sign changes.
+SMALL, ROUNDS = 100, 20
 
 LOOK, MODEL, SWEEP = range(3)
 
@@ -131,7 +135,7 @@ class WorkingSetDescent(ColumnDescent):
         """A model at the point reached, or a look where the set has had enough."""
         self._linearise()
         if self.models:
-            if self.spent >= self._entries or self._set_gap() <= SHARE * self.gap:
+            if self.spent >= PATIENCE * self._entries or self._set_gap() <= SHARE * self.gap:
                 self.phase = LOOK
                 return
         if not self.quadratic:
@@ -178,9 +182,14 @@ class WorkingSetDescent(ColumnDescent):
     def _newton(self) -> None:
         support = self.set[self.point[self.set] != 0.0]
         *model, _ = self._model
-        self.total, touched = support_newton(
-            *self.columns.arrays, support, *model, ACCURACY, ITERATIONS, *self._work
-        )
+        if support.size <= SMALL:
+            self.total, touched = support_solve(
+                *self.columns.arrays, support, *model, ROUNDS, *self._work[:2]
+            )
+        else:
+            self.total, touched = support_newton(
+                *self.columns.arrays, support, *model, ACCURACY, ITERATIONS, *self._work
+            )
         self._charge(int(touched))
 
     def _charge(self, entries: int) -> None:
