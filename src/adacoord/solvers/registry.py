@@ -66,6 +66,11 @@ SOLVERS: dict[str, Entry] = {
 def choose(problem: Problem) -> str:
     """The solver ``auto`` takes.
 
+    Working sets wherever there is an l1 and a smooth loss: rcv1.subset, a9a and leukemia, squared
+    and logistic, l1 = l1_max/10 and /100, l2 = l1/100 and l1, to 1e-6: 1.6 to 100 times faster
+    than APDC on all 24; 0.6 to 200 times as fast as dual ascent, behind it by more than a tenth
+    only on a9a (161 ms against 97, squared, and 280 against 242, logistic).
+
     Dual ascent needs about R^2/(n lambda gamma) passes per digit, APDC the square root of that
     or less, at two to three times the cost of a pass: dual ascent for well-conditioned smooth
     problems, APDC for all others (rcv1.subset, hinge, C = 1: 60 passes against 1000; logistic,
@@ -75,7 +80,7 @@ def choose(problem: Problem) -> str:
     lam, gamma = problem.penalty.l2, problem.loss.gamma
     if problem.loss.blocks:
         return "apdc"
-    if lam == 0.0 and gamma > 0.0:
+    if problem.penalty.l1 > 0.0 and gamma > 0.0:
         return "acf"
     if problem.loss.name == "poisson" and lam > 0.0:
         return "dcd"

@@ -62,8 +62,8 @@ class WorkingSetDescent(ColumnDescent):
     check_cost = 4.0
     _state = (
         *ColumnDescent._state, "phase", "set", "before", "spent", "models", "sweeps", "first",
-        "frequency", "accumulator", "random", "average", "learning", "dual", "gap", "estimate", "most",
-        "set_entries",
+        "frequency", "accumulator", "random", "average", "learning", "dual", "gap", "estimate",
+        "most", "set_entries",
     )
 
     def __init__(self, problem, rng, start=None):
@@ -134,10 +134,11 @@ class WorkingSetDescent(ColumnDescent):
     def _build(self) -> None:
         """A model at the point reached, or a look where the set has had enough."""
         self._linearise()
-        if self.models:
-            if self.spent >= PATIENCE * self._entries or self._set_gap() <= SHARE * self.gap:
-                self.phase = LOOK
-                return
+        if self.models and (
+            self.spent >= PATIENCE * self._entries or self._set_gap() <= SHARE * self.gap
+        ):
+            self.phase = LOOK
+            return
         if not self.quadratic:
             self._moments(self.set)
         self.before = self.point[self.set]
