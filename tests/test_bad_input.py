@@ -194,7 +194,7 @@ def test_l1_alone(solver):
         ac.solve(ac.Problem(A, B, l1=0.1), solver)
 
 
-@pytest.mark.parametrize("solver", ["dcd", "spdc"])
+@pytest.mark.parametrize("solver", ["dcd", "spdc", "acf", "cd"])
 def test_not_converged_is_said(solver):
     problem = ac.Problem(A, B, "logistic", l2=1e-6)
     with pytest.warns(ac.ConvergenceWarning,
@@ -203,7 +203,7 @@ def test_not_converged_is_said(solver):
     assert not r.converged and r.status == "max_passes" and r.relative_gap > 1e-12
 
 
-@pytest.mark.parametrize("solver", ["dcd", "spdc"])
+@pytest.mark.parametrize("solver", ["dcd", "spdc", "acf", "cd"])
 def test_a_start_with_an_intercept_where_there_is_none(solver):
     """Refused or ignored, but never carried along: P(x, c) - D(y) would certify nothing."""
     A, b = good(shift=1.0)
@@ -318,7 +318,7 @@ ODD = {name: (A, b) for name, A, b in odd_forms()}
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
-@pytest.mark.parametrize("solver", ["dcd", "spdc"])
+@pytest.mark.parametrize("solver", ["dcd", "spdc", "acf", "cd"])
 @pytest.mark.parametrize("name", ODD)
 def test_odd_data_are_solved(name, solver, loss):
     A, b = ODD[name]
@@ -326,7 +326,7 @@ def test_odd_data_are_solved(name, solver, loss):
     assert r.converged and check_gap(r, A, b.ravel(), loss, l2=0.1) <= 1.1e-8
 
 
-@pytest.mark.parametrize("solver", ["dcd", "spdc"])
+@pytest.mark.parametrize("solver", ["dcd", "spdc", "acf", "cd"])
 def test_one_row(solver):
     for A in (np.array([[2.0, -1.0]]), np.array([[3.0]]), np.zeros((1, 2)),
               sparse.csr_matrix([[0, 2]])):
@@ -334,7 +334,7 @@ def test_one_row(solver):
         assert r.converged and check_gap(r, A, np.array([3.0]), "squared", l2=0.5) <= 1.1e-8
 
 
-@pytest.mark.parametrize("solver", ["dcd", "spdc"])
+@pytest.mark.parametrize("solver", ["dcd", "spdc", "acf", "cd"])
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
 def test_scales(solver, scale):
     """The same problem in other units; and, where it is not hopeless, with the old penalty."""
@@ -347,7 +347,7 @@ def test_scales(solver, scale):
         assert r.converged and check_gap(r, data, target, loss, l2) <= 1.1e-8
 
 
-@pytest.mark.parametrize("solver", ["dcd", "spdc"])
+@pytest.mark.parametrize("solver", ["dcd", "spdc", "acf", "cd"])
 def test_read_only_memory_map(solver, tmp_path):
     A, b = good()
     A.tofile(tmp_path / "A")

@@ -35,6 +35,8 @@ _HOMES = {
     "Result": "_solve",
     "certify": "_certify",
     "Certificate": "_certify",
+    "path": "_path",
+    "Path": "_path",
     "ConvergenceWarning": "exceptions",
     "save_model": "io",
     "load_model": "io",
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from . import losses as losses
     from ._certify import Certificate as Certificate
     from ._certify import certify as certify
+    from ._path import Path as Path
+    from ._path import path as path
     from ._solve import Result as Result
     from ._solve import solve as solve
     from .exceptions import ConvergenceWarning as ConvergenceWarning

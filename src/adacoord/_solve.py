@@ -81,22 +81,25 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "acf", "newton", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", "sdca"}
-        ``"acf"`` is dual coordinate ascent with adaptive frequencies (Glasmachers and Dogan,
-        2013) and shrinking, ``"dcd"`` in shuffled order, ``"sdca"`` with rows drawn
-        independently.  ``"newton"`` is Newton's method with Cholesky's factorisation, for smooth
-        losses with l2 or no penalty, where one side of A is small.  ``"apdc"`` adapts step sizes
-        and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017),
-        ``"adaspdc"`` that of Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2
-        and 3 of the paper on adaptive importance sampling (2021).  ``"auto"`` takes the one that
-        has been measured to be fastest on such problems
-        (:func:`adacoord.solvers.registry.choose`).
+    solver : {"auto", "acf", "newton", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", \
+            "sdca", "cd"}
+        ``"acf"`` adapts the frequencies of coordinates (Glasmachers and Dogan, 2013): with an l1
+        and a smooth loss on working sets of columns, otherwise on rows of the dual, with
+        shrinking.  ``"dcd"`` is dual coordinate ascent in shuffled order, ``"sdca"`` with rows
+        drawn independently, ``"cd"`` coordinate descent on all columns in turn.  ``"newton"`` is
+        Newton's method with Cholesky's factorisation, for smooth losses with l2 or no penalty,
+        where one side of A is small.  ``"apdc"`` adapts step sizes and sampling as it goes;
+        ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and
+        Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on adaptive
+        importance sampling (2021).  ``"auto"`` takes the one that has been measured to be fastest
+        on such problems (:func:`adacoord.solvers.registry.choose`).
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.  Without a penalty
         there is no such gap, and :meth:`Problem.stationarity` takes its place.
     max_passes : int
-        Stop after so many passes: n row visits each (for ``"dspdc"`` and ``"spd1-vr"`` as many
-        entries touched as A has; for ``"newton"`` an iteration).
+        Stop after so many passes: n row visits each (for ``"cd"``, ``"acf"`` on columns,
+        ``"dspdc"`` and ``"spd1-vr"`` about as many entries touched as A has; for ``"newton"`` an
+        iteration).
     max_seconds : float, optional
         Stop after so many seconds.  The only thing here that depends on the clock.
     seed : int
@@ -124,6 +127,21 @@ def solve(
     ConvergenceWarning
         When it stopped before ``tol`` for another reason than the callback or Ctrl-C.
     """
+    result = run(
+        problem, solver, tol=tol, max_passes=max_passes, max_seconds=max_seconds, seed=seed,
+        start=start, callback=callback, verbose=verbose, options=options,
+    )
+    if result.status in ("max_passes", "max_seconds", "no minimum"):
+        advice = _advice if problem.has_certificate else _unpenalised_advice
+        warnings.warn(advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
+    return result
+
+
+def run(
+    problem, solver, *, tol, max_passes, options, max_seconds=None, seed=0, start=None,
+    callback=None, verbose=False,
+) -> Result:
+    """:func:`solve` without its warning."""
     _check_limits(problem, tol, max_passes, max_seconds, seed)
     entry = resolve(problem, solver, options)
     if callback is not None and not callable(callback):
@@ -148,20 +166,13 @@ def solve(
             show=show,
         )
         status = monitor.run(make_solver, start)
-    result = Result(
+    return Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
         dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
         converged=status in ("converged", "stationary, no certificate"), status=status,
         passes=monitor.passes, seconds=monitor.seconds, history=monitor.history,
         solver=entry.name,
     )
-    if status in ("max_passes", "max_seconds", "no minimum"):
-        advice = (
-            _advice(problem, result, tol) if problem.has_certificate
-            else _unpenalised_advice(result, tol, monitor.stationarity)
-        )
-        warnings.warn(advice, ConvergenceWarning, stacklevel=2)
-    return result
 
 
 def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
@@ -194,12 +205,13 @@ def _limit(result: Result) -> str:
     )
 
 
-def _unpenalised_advice(result: Result, tol: float, stationarity: float) -> str:
+def _unpenalised_advice(problem: Problem, result: Result, tol: float) -> str:
     if result.status == "no minimum":
         return (
             "l1=0.0 and l2=0.0: the coefficients found separate the classes, so larger ones are "
             "better for ever and there is no minimum; add a penalty such as l2=1e-8"
         )
+    stationarity = problem.stationarity(result.x, result.intercept)
     return (
         f"{result.solver} stopped at {_limit(result)} with slopes at a cosine of "
         f"{stationarity:.2e} to the columns; tol={tol:g} was asked for. Without a penalty a "

@@ -1,7 +1,9 @@
-"""Column access: the data of a :class:`~adacoord.matrix.Matrix` a second time, by columns.
+"""Column access: the data by columns, in place of or beside the rows of a ``Matrix``.
 
-Methods that move one x_j need the rows that it touches.  The copy costs the memory of the data
-once more (dense data too: a walk along a strided column would load a cache line for each entry).
+Methods that move one x_j need the rows that it touches.  From rows, columns cost the memory of
+the data once more (dense data too: a walk along a strided column would load a cache line for each
+entry).  Data that come by columns (CSC, Fortran order) are used as they are, and it is the rows
+that are made when first asked for.
 """
 
 from __future__ import annotations
@@ -28,18 +30,28 @@ class Columns:
     data : float32 or float64 array of one dimension, read-only
     """
 
-    def __init__(self, matrix: Matrix):
-        n, d = self.shape = matrix.shape
-        if matrix.is_dense:
-            colptr = np.arange(d + 1, dtype=np.uint64) * np.uint64(n)
-            rows, data = None, matrix.data.reshape(n, d).T.reshape(-1)
-        else:
-            csc = as_scipy(matrix).tocsc()  # a counting sort: rows come out in order
-            colptr, rows, data = csc.indptr.astype(np.uint64), csc.indices, csc.data
-            rows = rows.view(np.uint32 if rows.dtype.itemsize == 4 else np.uint64)
+    def __init__(self, shape, colptr, rows, data):
+        self.shape = shape
         self.colptr = _frozen(colptr)
         self.rows = None if rows is None else _frozen(rows)
         self.data = _frozen(data)
+
+    @classmethod
+    def of(cls, matrix: Matrix) -> Columns:
+        """The columns of a matrix of rows: a copy."""
+        n, d = matrix.shape
+        if matrix.is_dense:
+            return cls.of_dense(np.asfortranarray(matrix.data.reshape(n, d)))
+        csc = as_scipy(matrix).tocsc()  # a counting sort: rows come out in order
+        rows = csc.indices.view(np.uint32 if csc.indices.dtype.itemsize == 4 else np.uint64)
+        return cls((n, d), csc.indptr.astype(np.uint64), rows, csc.data)
+
+    @classmethod
+    def of_dense(cls, array: np.ndarray) -> Columns:
+        """The columns of an array in Fortran order: no copy."""
+        n, d = array.shape
+        return cls((n, d), np.arange(d + 1, dtype=np.uint64) * np.uint64(n), None,
+                   array.T.reshape(-1))
 
     @property
     def arrays(self) -> tuple:
@@ -51,6 +63,16 @@ class Columns:
         """Stored entries of each column."""
         return np.diff(self.colptr.view(np.int64))
 
+    @cached_property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """(sum_i a_ij^2, sum_i a_ij) for each column, in float64."""
+        from ._columns import moments
+
+        d = self.shape[1]
+        out = np.empty(d), np.empty(d)
+        moments(*self.arrays, np.arange(d), np.ones(1), *out)
+        return out
+
 
 def as_scipy(matrix: Matrix):
     """The matrix as NumPy (dense) or SciPy (CSR) has it, without a copy of the data."""
@@ -61,3 +83,72 @@ def as_scipy(matrix: Matrix):
     csr.indptr = matrix.indptr.astype(signed)  # as they are: no check, no copy
     csr.indices, csr.data = matrix.indices.view(signed), matrix.data
     return csr
+
+
+class ColumnMatrix(Matrix):
+    """A matrix that came by columns.  Its rows are a copy, made when first asked for."""
+
+    def __init__(self, columns: Columns):
+        self.shape = columns.shape
+        self.columns = columns
+
+    @cached_property
+    def _rows(self) -> tuple:
+        c, (n, d) = self.columns, self.shape
+        if c.rows is None:
+            data = np.ascontiguousarray(c.data.reshape(d, n).T).reshape(-1)
+            return _frozen(np.arange(n + 1, dtype=np.uint64) * np.uint64(d)), None, _frozen(data)
+        across = Columns.of(Matrix((d, n), *c.arrays))
+        return across.arrays
+
+    @property
+    def indptr(self) -> np.ndarray:
+        return self._rows[0]
+
+    @property
+    def indices(self) -> np.ndarray | None:
+        return self._rows[1]
+
+    @property
+    def data(self) -> np.ndarray:
+        return self._rows[2]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.columns.data.dtype
+
+    @property
+    def is_dense(self) -> bool:
+        return self.columns.rows is None
+
+    @property
+    def nnz(self) -> int:
+        return self.columns.data.shape[0]
+
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        from ._columns import row_squares
+
+        out = np.zeros(self.shape[0])
+        row_squares(*self.columns.arrays, out)
+        return out
+
+    def dot(self, x: np.ndarray) -> np.ndarray:
+        """A x, in float64: the columns where x is not zero."""
+        from ._columns import combine
+
+        if x.ndim > 1:
+            return super().dot(x)
+        out, support = np.zeros(self.shape[0]), np.flatnonzero(x)
+        combine(*self.columns.arrays, support, x[support].astype(np.float64), out)
+        return out
+
+    def tdot(self, v: np.ndarray) -> np.ndarray:
+        """A' v, in float64."""
+        from ._columns import column_dots
+
+        if v.ndim > 1:
+            return super().tdot(v)
+        out, d = np.empty(self.shape[1]), self.shape[1]
+        column_dots(*self.columns.arrays, np.arange(d), np.ascontiguousarray(v, np.float64), out)
+        return out

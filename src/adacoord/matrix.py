@@ -1,9 +1,10 @@
-"""One row-access layer over dense and CSR data.
+"""One access layer over dense, CSR and CSC data.
 
 ``as_matrix`` accepts what users have (NumPy, any SciPy sparse format, anything
 ``numpy.asarray`` takes; float32/float64; int32/int64 indices; read-only, memory-mapped,
 unsorted) and copies only where the kernels could not read the data as they are: other number
-types, Fortran order, other sparse formats, and rows that name a column twice.
+types, other sparse formats, and rows that name a column twice.  CSC and Fortran order stay
+columns, see :mod:`adacoord.columns`.
 """
 
 from __future__ import annotations
@@ -64,6 +65,13 @@ class Matrix:
         out = np.empty(self.shape[0])
         squared_norms(self.indptr, self.data, out)
         return out
+
+    @cached_property
+    def columns(self):
+        """The same data by :class:`~adacoord.columns.Columns`, made when first asked for."""
+        from .columns import Columns
+
+        return Columns.of(self)
 
     def dot(self, x: np.ndarray) -> np.ndarray:
         """A x, accumulated in float64 whatever the data's type; ``x`` may have K columns."""
@@ -138,6 +146,12 @@ def _from_dense(A: Any, name: str) -> Matrix:
             array = array.astype(np.float64)
         except (TypeError, ValueError):
             _float_type(array.dtype, name)
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        from .columns import ColumnMatrix, Columns
+
+        return ColumnMatrix(
+            Columns.of_dense(np.asfortranarray(array, dtype=_float_type(array.dtype, name)))
+        )
     array = np.ascontiguousarray(array, dtype=_float_type(array.dtype, name))
     n, d = array.shape
     return Matrix((n, d), np.arange(n + 1, dtype=np.uint64) * np.uint64(d), None,
@@ -148,14 +162,22 @@ def _from_sparse(A: Any, name: str) -> Matrix:
     _check_shape(A.shape, name)
     dtype = _float_type(A.dtype, name)
     _check_indices(A, name)  # before a conversion trusts them
-    csr = A if A.format == "csr" else A.tocsr()
-    if not csr.has_canonical_format and _has_duplicates(csr):
-        csr = csr.copy()
-        csr.sum_duplicates()
-    indptr = csr.indptr.astype(np.uint64)
-    nnz = int(indptr[-1])
-    data = np.ascontiguousarray(csr.data[:nnz], dtype=dtype)
-    return Matrix(csr.shape, indptr, _unsigned(csr.indices[:nnz]), data)
+    by_columns = A.format == "csc"
+    kept = A if by_columns or A.format == "csr" else A.tocsr()
+    if not kept.has_canonical_format and _has_duplicates(kept):
+        kept = kept.copy()
+        kept.sum_duplicates()
+    if by_columns and not kept.has_sorted_indices:
+        kept = kept.sorted_indices()
+    starts = kept.indptr.astype(np.uint64)
+    nnz = int(starts[-1])
+    data = np.ascontiguousarray(kept.data[:nnz], dtype=dtype)
+    indices = _unsigned(kept.indices[:nnz])
+    if by_columns:
+        from .columns import ColumnMatrix, Columns
+
+        return ColumnMatrix(Columns(kept.shape, starts, indices, data))
+    return Matrix(kept.shape, starts, indices, data)
 
 
 def _unsigned(indices: np.ndarray) -> np.ndarray:
@@ -190,13 +212,14 @@ def _check_indices(A: Any, name: str) -> None:
         )
 
 
-def _has_duplicates(csr: Any) -> bool:
+def _has_duplicates(A: Any) -> bool:
+    """Of a CSR or CSC matrix."""
     from ._rows import has_duplicates
 
     return has_duplicates(
-        _frozen(csr.indptr.astype(np.uint64)),
-        _frozen(_unsigned(csr.indices)),
-        np.full(csr.shape[1], -1, dtype=np.int64),
+        _frozen(A.indptr.astype(np.uint64)),
+        _frozen(_unsigned(A.indices)),
+        np.full(A.shape[1 if A.format == "csr" else 0], -1, dtype=np.int64),
     )
 
 

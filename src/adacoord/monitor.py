@@ -80,6 +80,7 @@ class Monitor:
         self.best_dual = -math.inf if self.certified else math.nan
         self.x, self.intercept = np.zeros(problem.x_shape), problem.no_intercept
         self.y = problem.loss.start(problem.b)
+        self._last = None
 
     @property
     def relative_gap(self) -> float:
@@ -112,13 +113,13 @@ class Monitor:
                 step = check_interval(solver.passes, solver.check_cost)
                 step = sooner(step, self.history, self.tol)
                 step = min(step, self.max_passes - solver.passes)
-                if self.max_seconds is None:
-                    solver.advance(step)
-                else:  # the clock is read each pass, the gap at the same passes as ever
-                    for _ in range(step):
-                        solver.advance(1)
-                        if self.seconds >= self.max_seconds:
-                            break
+                for _ in range(step):
+                    solver.advance(1)
+                    # a solver that believes to be there is looked at, not believed
+                    if solver.estimate <= self.tol:
+                        break
+                    if self.max_seconds is not None and self.seconds >= self.max_seconds:
+                        break
                 reason = self.check(solver)
         except KeyboardInterrupt:
             reason = "interrupted"
@@ -173,6 +174,8 @@ class Monitor:
         self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray
     ) -> tuple[float, float]:
         """P and D of a point, which is kept if it is the best of its kind."""
+        if self._is_last(x, intercept, y):  # a solver that starts where the start was
+            return self._last[3:]
         # A solver may wander off for a while: an infinite P or D is simply not the best.
         with np.errstate(over="ignore", invalid="ignore"):
             primal = self.problem.primal(x, intercept)
@@ -190,7 +193,13 @@ class Monitor:
                 self.y = y.copy()
         if dual > self.best_dual:
             self.best_dual, self.y = dual, feasible
+        self._last = x.copy(), copy(intercept), y.copy(), primal, dual
         return primal, dual
+
+    def _is_last(self, *point) -> bool:
+        return self._last is not None and all(
+            np.array_equal(a, b) for a, b in zip(self._last, point, strict=False)
+        )
 
 
 def check_interval(passes: int, check_cost: float) -> int:

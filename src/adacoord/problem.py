@@ -18,6 +18,7 @@ are then taken for each class.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -80,6 +81,16 @@ class Problem:
             f"Problem({self.n} x {self.d}, {self.matrix.nnz} entries, {self.loss}, l1={p.l1:g}, "
             f"l2={p.l2:g}{', positive' * p.positive}{', intercept' * self.intercept})"
         )
+
+    def with_penalty(self, l1: float | None = None, l2: float | None = None) -> Problem:
+        """The same problem under another penalty; data, and what was made of them, are shared.
+
+        ``None`` keeps the value that the problem has.
+        """
+        p = self.penalty
+        other = copy(self)
+        other.penalty = Penalty(p.l1 if l1 is None else l1, p.l2 if l2 is None else l2, p.positive)
+        return other
 
     # ---- values, in float64 -------------------------------------------------------------
 

@@ -370,8 +370,8 @@ def test_columns(dtype, wide):
         csr.indices[part], csr.data[part] = csr.indices[part][::-1], csr.data[part][::-1]
     if wide:
         csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
-    columns = Columns(as_matrix(csr))
-    dense = Columns(as_matrix(A))
+    columns = Columns.of(as_matrix(csr))
+    dense = Columns.of(as_matrix(A))
     assert columns.data.dtype == dense.data.dtype == dtype and dense.rows is None
     np.testing.assert_array_equal(dense.data.reshape(11, 30), A.T)
     np.testing.assert_array_equal(columns.sizes, (A != 0).sum(axis=0))

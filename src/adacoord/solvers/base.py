@@ -12,6 +12,7 @@ passes, never to the calls.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -33,6 +34,9 @@ class Solver:
     check_cost: ClassVar[float] = 1.0
     #: The name of the published stopping rule that holds, for reproductions; "" for none.
     finished: str = ""
+    #: The relative gap that a solver which looks at all of A anyway believes to have: the monitor
+    #: checks as soon as this is small enough, instead of some passes later.
+    estimate: float = math.inf
     #: Attributes that make up ``state()``, beside the random generator.
     _state: ClassVar[tuple[str, ...]] = ()
 

@@ -46,7 +46,7 @@ from scipy import sparse
 from .._jit import jit
 from .._rows import row_add
 from .._scalar import dead_zone, dprox, shrink
-from ..columns import Columns, as_scipy
+from ..columns import as_scipy
 from ..matrix import Matrix, as_matrix
 from ..problem import Problem
 from ..sampling.random import uniform
@@ -95,7 +95,7 @@ class DoublyStochastic(Solver):
         if not self.rows.size:
             return
         self.matrix, self.kept, self.beta = _visited(problem, self.rows)
-        self.columns = Columns(self.matrix)
+        self.columns = self.matrix.columns
         x, c = self._start
         self.part = x[self.kept].astype(np.float64)
         if self.beta:
