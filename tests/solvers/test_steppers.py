@@ -57,7 +57,7 @@ def make_problem(kind, storage, *, intercept=False, weights=False, seed=0):
 
 
 #: Finishes what is hard for the others in ten passes: only a gap that is rounding over l2 lasts.
-QUICK = ("newton",)
+QUICK = ("newton", "acf")
 
 
 def long_problem(name):  # labels are noise, hardly a penalty: far from solved in any test
