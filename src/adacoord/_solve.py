@@ -80,8 +80,8 @@ def solve(
         adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
         ``"sdca"`` with rows drawn independently.  ``"acf"`` is coordinate descent on working
         sets of columns with adaptive frequencies, ``"cd"`` on all columns in turn.  ``"auto"``
-        takes ``"acf"`` for l1 alone, ``"dcd"`` for well-conditioned smooth problems and
-        ``"apdc"`` for the others.
+        takes ``"acf"`` for l1 with a smooth loss, ``"dcd"`` for well-conditioned smooth problems
+        and ``"apdc"`` for the others.
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
     max_passes : int
