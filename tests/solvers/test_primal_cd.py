@@ -369,9 +369,11 @@ def test_highly_correlated_columns():
     assert working_sets.history.operations[-1] < 0.2 * cyclic.history.operations[-1]
 
 
-def test_auto_takes_working_sets_for_l1_alone():
+def test_auto_takes_working_sets_where_there_is_an_l1():
     A, b = make(30, 20, seed=10)
     assert ac.solve(ac.Problem(A, b, l1=0.1)).solver == "acf"
+    assert ac.solve(ac.Problem(A, b, l1=0.1, l2=0.1)).solver == "acf"
+    assert ac.solve(ac.Problem(A, b, l2=0.1)).solver != "acf"
     assert ac.solve(ac.Problem(A, b, "absolute", l1=0.1), tol=1e-2).solver != "acf"
 
 
@@ -418,3 +420,29 @@ def test_direct_solution_on_a_small_support(seed, intercept):
     g = A[:, left].T @ slopes - sums[left] * (total / mass) + l1 * np.sign(x[left])
     np.testing.assert_allclose(g, 0.0, atol=1e-10)
     assert touched > 0
+
+
+@pytest.mark.parametrize("loss, l2", [("squared", 0.0), ("squared", 0.1), ("logistic", 0.0),
+                                      ("squared_hinge", 0.0), ("huber", 0.02)])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_screening_is_safe(loss, l2, intercept):
+    """No column of the solution's support is ever out of reach of a set as large as can be."""
+    task = "classification" if get_loss(loss).task == "classification" else "regression"
+    A, b = make(40, 150, seed=12, task=task)
+    w = np.random.default_rng(1).exponential(1.0, 40)
+    problem = ac.Problem(A, b, loss, l2=l2, intercept=intercept, sample_weight=w)
+    problem = problem.with_penalty(l1=0.2 * problem.l1_max())
+    best = ac.solve(problem, "cd", tol=1e-11, max_passes=100_000)
+    needed = np.flatnonzero(np.abs(best.x) > 1e-7)
+    solver = SOLVERS["acf"].load()(problem, np.random.default_rng(0))
+    sizes = []
+
+    def choose(pull, support, size, gap, real=solver._choose):
+        real(pull, np.zeros_like(support), problem.d, gap)
+        sizes.append(solver.set.size)
+        assert np.isin(needed, solver.set).all()
+        real(pull, support, size, gap)
+
+    solver._choose = choose
+    solver.advance(80)
+    assert needed.size <= min(sizes) < 75 < sizes[0]  # and it does screen

@@ -3,14 +3,15 @@ r"""ACF on working sets: coordinate descent where it matters, for l1 and l1 + l2
 Problem     as in :mod:`~adacoord.solvers.primal_cd`
 Look        y = phi'(z), made feasible; u = A'Wy/n over all columns, the gap, and a new set: the
             support of x and the columns nearest to their constraint, (l1 - |u_j|)/|A^j| smallest,
-            twice as many as the support (celer; Massias, Gramfort and Salmon 2018)
+            twice as many as the support (celer; Massias, Gramfort and Salmon 2018), but none that
+            the gap proves to be zero
 Model       on the columns of the set only; sweeps of adaptive coordinate frequencies (ACF,
             Algorithm 2 and the schedule of Section 3 of Glasmachers and Dogan 2013): columns
             whose steps lower the model more than the average are visited more often
-Newton      where sweeps go on crawling though no sign changes any more, conjugate gradients on
-            the support (:mod:`~adacoord.solvers.support_newton`)
+Newton      where sweeps go on crawling though no sign changes any more, a Newton step on the
+            support (:mod:`~adacoord.solvers.support_newton`)
 Then        more models on the set until its own gap is SHARE of the last, or until the set has
-            cost as much as a look
+            cost as much as PATIENCE looks
 Pass        as many entries as A has; a look ends one
 Stops       never: the monitor does.  ``estimate`` is the gap of the last look, which tells the
             monitor when it is worth looking itself.
@@ -20,10 +21,12 @@ Measured on rcv1.subset, unit rows (lasso at l1_max/10, /30, /100, /300, and log
 
 * a first set of all columns that violate their constraint, for two sweeps, in place of the 100
   that violate it most: lasso 18, 33, 69, 108 against 18, 39, 80, 125; no gain for logistic
-* one model a set for logistic: 20, 36, 61 against 20, 38, 67 until the set's gap is SHARE
-* conjugate gradients as soon as signs are settled: 237 for the lasso at /300 against 125 (sweeps
-  gain a factor of 2 each there), but 35 against 81 and 75 against 287 for the lasso at
-  l1_max/100 on leukemia and colon-cancer, whose columns are highly correlated
+* a look as soon as the set has cost one or two: logistic 19, 28, 50 against 20, 38, 67 with
+  models until the set's gap is SHARE
+* Newton steps as soon as signs are settled: 237 for the lasso at /300 against 125 (sweeps gain a
+  factor of 2 each there); but none at all is 81 and 287 against 34 and 113 for the lasso at
+  l1_max/100 on leukemia and colon-cancer, whose columns are highly correlated, and 14 and 31 with
+  Cholesky in place of conjugate gradients
 """
 
 from __future__ import annotations
@@ -47,6 +50,8 @@ SWEEPS, LITTLE = 10, 0.05
 FIRST_SWEEPS = 2
 #: A sweep that gains this share of the one before is slow.
 SLOW = 0.7
+#: What a gap is not known to, relative to P.
+ROUNDING = 1e-13
 #: Of the Newton step: squared gradient to reach, and iterations.
 ACCURACY, ITERATIONS = 1e-4, 50
 #: Supports up to this size are solved by Cholesky, going on after so many sign changes.
@@ -113,15 +118,21 @@ class WorkingSetDescent(ColumnDescent):
             violating = int(np.count_nonzero(pull > scaled * penalty.l1))
             if size < violating <= problem.n:
                 size, sweeps = violating, FIRST_SWEEPS
-        self._choose(pull, support, size)
+        self._choose(pull, support, size, max(primal - dual, 0.0) + ROUNDING * abs(primal))
         self.phase, self.spent, self.models, self.most = MODEL, 0, 0, sweeps
         self.learning = False
 
-    def _choose(self, pull, support, size) -> None:
-        """The support, and the columns nearest to the constraint: ``size`` of them in all."""
+    def _choose(self, pull, support, size, gap) -> None:
+        """The support, and the columns nearest to the constraint: ``size`` of them in all.
+
+        D is gamma-strongly concave, so that y* is within sqrt(2 gap/gamma) of y (in the mean
+        square by w): a column further from its constraint than that has x*_j = 0 (gap-safe
+        screening; Ndiaye, Fercoq, Gramfort and Salmon 2017), and is in no set.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             distance = (self.problem.penalty.l1 - pull) / self.norms
         distance[self.norms == 0.0] = np.inf  # zeros: in no set, unless x_j has yet to become 0
+        distance[distance > np.sqrt(2.0 * gap / self.problem.loss.gamma)] = np.inf
         distance[support] = -np.inf
         chosen = np.arange(self.problem.d)
         if size < chosen.size:
@@ -147,6 +158,8 @@ class WorkingSetDescent(ColumnDescent):
     def _set_gap(self) -> float:
         """The gap of the problem with the columns of the set alone."""
         problem, penalty = self.problem, self.problem.penalty
+        if self.set.size == 0:  # x = 0, and the gap of the last look proves it
+            return 0.0
         u = np.empty(self.set.size)
         column_dots(*self.columns.arrays, self.set, self.slopes, u)
         self._charge(self.set_entries)
