@@ -62,7 +62,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self.memory[kernels.LOW], self.memory[kernels.HIGH] = -np.inf, np.inf
         self.memory[kernels.FULL] = 1.0
         if order == "hybrid":
-            self.memory[kernels.GAIN] = np.inf
+            self.memory[kernels.GAIN] = np.inf  # no sweep before the first to compare it with
         self._visited = np.empty(2 * self.n_rows, dtype=np.uint32)
         self.may_turn = order == "hybrid" and not stop
         self.gained = np.zeros(SPAN + 3)  # the dual's increase, in all, after the last passes
