@@ -118,8 +118,8 @@ TABLE_1 = [  # epsilon, delta, p_3, R
 def progress_rate(Q, p, steps, state):
     """Mean of log f(w)/f(w+) for f = w'Qw/2, coordinates by p but never one twice in a row.
 
-    The print does not say that none is drawn twice in a row; with repeats (a second step on the
-    same coordinate brings nothing) the rates of the table are missed by up to a third.
+    The print does not say so; with repeats (a second step on the same coordinate brings nothing)
+    the rates are a half to two thirds of the table's.
     """
     w = np.array([1.0, -0.5, 0.25])
     total, last = 0.0, -1

@@ -15,6 +15,7 @@ from adacoord.solvers.dual_newton import (
     affordable,
     respond,
     slope_along,
+    solve,
     step_length,
     weighted_gram,
 )
@@ -90,6 +91,28 @@ def test_step_length(root, power):
     t = step_length(slope, 2.0)
     assert 0.0 < t <= 1.0
     assert slope(t) <= OVER * 2.0 and (t == 1.0 or slope(t) >= SHORT * 2.0)
+
+
+def test_solve_survives_rounding():
+    rng = np.random.default_rng(3)
+    B = rng.standard_normal((6, 3))
+    for H in (B @ B.T, B @ B.T - 1e-15 * np.eye(6)):  # of rank 3
+        right = B @ np.ones(3)
+        np.testing.assert_allclose(H @ solve(np.tril(H), right), right, atol=1e-6)
+    np.testing.assert_allclose(solve(np.diag([2.0, 4.0]), np.ones(2)), [0.5, 0.25])
+    assert np.isnan(solve(np.zeros((2, 2)), np.ones(2))).all()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared"])
+def test_it_stays_at_the_optimum(loss):
+    """Far beyond what rounding lets it improve."""
+    A, b = make(loss, seed=7)
+    problem = ac.Problem(A, b, loss, l2=1e-6)
+    solver = make_solver(problem)
+    solver.advance(100)
+    gap = problem.gap(solver.x, solver.y)
+    solver.advance(300)
+    assert gap < 1e-10 and problem.gap(solver.x, solver.y) < 1e-10
 
 
 @STORAGES

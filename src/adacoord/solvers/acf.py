@@ -23,7 +23,7 @@ import numpy as np
 
 from . import dual_kernels as kernels
 from .dual_cd import DualCoordinateAscent
-from .dual_newton import FIRST, FIRST_SMOOTH, affordable, newton_step
+from .dual_newton import LARGEST, affordable, first_sigma, newton_step
 
 ORDERS = ("hybrid", "frequencies", "shrinking")
 #: Coordinates crawl when a pass brings more than this share of the one before it, on the mean of
@@ -62,10 +62,12 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self.memory[kernels.LOW], self.memory[kernels.HIGH] = -np.inf, np.inf
         self.memory[kernels.FULL] = 1.0
         if order == "hybrid":
-            self.memory[kernels.GAIN] = np.inf
+            self.memory[kernels.GAIN] = np.inf  # no sweep before the first to compare it with
         self._visited = np.empty(2 * self.n_rows, dtype=np.uint32)
         self.may_turn = order == "hybrid" and not stop
         self.gained = np.zeros(SPAN + 3)  # the dual's increase, in all, after the last passes
+        self.first_sigma = first_sigma(
+            problem.loss, float(np.mean(self.step[self.rows])) if self.rows.size else 1.0)
         self.sigma, self.fresh = 0.0, True  # of the Newton steps; 0 before them
         self.center = self.newton_x = self.z = np.zeros(0)
 
@@ -99,16 +101,14 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         """From coordinates to Newton steps."""
         self.newton_x, self.center = self.x, self.y.copy()
         self.z = self.problem.predict(self.newton_x, self.c)
-        gamma = self.problem.loss.gamma
-        self.sigma = max(FIRST * float(np.mean(self.step[self.rows])),
-                         FIRST_SMOOTH / gamma if gamma else 0.0)
+        self.sigma = self.first_sigma
 
     def _step(self):
         weight = np.zeros(self.problem.n)
         weight[self.rows] = self.weight[self.rows] / self.n_rows
         (self.center, self.sigma, self.fresh, self.newton_x, self.c, self.z, y, touched
-         ) = newton_step(self.problem, weight, self.center, self.sigma, self.fresh,
-                         self.newton_x, self.c, self.z)
+         ) = newton_step(self.problem, weight, self.center, self.sigma,
+                         LARGEST * self.first_sigma, self.fresh, self.newton_x, self.c, self.z)
         self.y[self.rows] = y[self.rows]
         self.operations += touched
 

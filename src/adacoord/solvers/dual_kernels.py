@@ -116,6 +116,8 @@ def adaptive_sweeps(
             visits = n
         else:
             visits = schedule(active, size, p, accumulators, order, state)
+            if visits == 0:  # only when an overflow has made some p a NaN
+                break
         low_before, high_before = memory[LOW], memory[HIGH]
         low, high, gain = np.inf, -np.inf, 0.0
         eta = 1.0 / (n if full else size)

@@ -18,14 +18,16 @@ of ACF (which alone takes 768 and 563; liblinear more than 30,000); C = 1000 tak
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .._jit import FAST, jit
 from .._scalar import dprox
 from ..losses import LOGISTIC, MARGIN
 
-#: sigma over the mean step of coordinate ascent in the first stage; 1/gamma for smooth losses.
+#: sigma over the mean step of coordinate ascent in the first stage; over 1/gamma for smooth losses.
 FIRST, FIRST_SMOOTH, GROWTH = 10.0, 1e4, 2.0
+#: The largest sigma over the first: y = y^k + sigma (z - b) magnifies what z has rounded away.
+LARGEST = 1e8
 #: The slope along the line, in units of the first one, between which a step is taken.
 SHORT, OVER = -0.5, 0.1
 #: A step may cost so many passes of coordinate ascent, and the matrix H so many columns.
@@ -42,7 +44,12 @@ def affordable(problem, rows: np.ndarray) -> bool:
     return pairs + d**3 / 48.0 <= 2.0 * WORTH * problem.matrix.nnz
 
 
-def newton_step(problem, weight, center, sigma, fresh, x, c, z):
+def first_sigma(loss, step: float) -> float:
+    """sigma of the first stage; ``step`` is the mean step of coordinate ascent."""
+    return max(FIRST * step, FIRST_SMOOTH / loss.gamma if loss.gamma else 0.0)
+
+
+def newton_step(problem, weight, center, sigma, largest, fresh, x, c, z):
     """One step, in the next stage where this one is solved; ``fresh``: it has just begun.
 
     Returns (center, sigma, fresh, x, c, z, y, entries touched).
@@ -63,7 +70,7 @@ def newton_step(problem, weight, center, sigma, fresh, x, c, z):
         if problem.intercept:
             gap += gc * gc / (2.0 * held) if held else np.inf
         if gap <= proximal:
-            center, sigma = y.copy(), GROWTH * sigma
+            center, sigma = y.copy(), min(GROWTH * sigma, largest)
             gx, gc, held = gradients()
             touched += matrix.nnz
     curved = np.flatnonzero(weight * h)
@@ -77,7 +84,7 @@ def newton_step(problem, weight, center, sigma, fresh, x, c, z):
         H[-1, :-1] = matrix.tdot(weight * h)
         # without a curved row nothing holds c, and rounding may undo what little does
         H[-1, -1] = (held or 1.0) * (1.0 + 1e-10)
-    step = -cho_solve(cho_factor(H, lower=True, overwrite_a=True, check_finite=False), gradient)
+    step = solve(H, -gradient)
     dx, dc = step[:d], (float(step[-1]) if problem.intercept else 0.0)
     dz = matrix.dot(dx) + dc
     linear, square = l2 * float(np.sum(x * dx)), l2 * float(np.sum(dx * dx))
@@ -94,13 +101,27 @@ def newton_step(problem, weight, center, sigma, fresh, x, c, z):
     return center, sigma, False, x, c, z, y, touched
 
 
+def solve(H: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """H^{-1} right for the lower triangle of a matrix that only rounding makes indefinite."""
+    ridge = 0.0
+    while True:
+        try:
+            factor = cho_factor(H + np.diag(np.full(right.size, ridge)) if ridge else H,
+                                lower=True, check_finite=False)
+            return cho_solve(factor, right, check_finite=False)
+        except LinAlgError:
+            ridge = max(100.0 * ridge, 1e-14 * float(np.abs(np.diag(H)).max()))
+            if not 0.0 < ridge < np.inf:
+                return np.full(right.size, np.nan)
+
+
 def step_length(slope, first: float) -> float:
     """A t in (0, 1] where the increasing ``slope(t)``, -first at 0, lies in [SHORT, OVER] first.
 
     t = 1 is taken if the slope there is not above; the bracket is cut by regula falsi, kept away
     from its ends.
     """
-    low, high, at_low, t = 0.0, 1.0, -first, 1.0
+    low, high, at_low, at_high, t = 0.0, 1.0, -first, first, 1.0
     for _ in range(30):
         value = slope(t)
         if value <= OVER * first and (t == 1.0 or value >= SHORT * first):
