@@ -59,7 +59,7 @@ def long_problem():  # labels are noise, hardly a penalty: far from solved in an
     rng = np.random.default_rng(0)
     b = np.where(rng.random(300) < 0.5, 1.0, -1.0)
     # rows too long for second-order steps
-    return ac.Problem(rng.standard_normal((300, 120)), b, "smooth_hinge", l2=1e-12)
+    return ac.Problem(rng.standard_normal((300, 60)), b, "smooth_hinge", l2=1e-12)
 
 
 def make_solver(name, problem, seed=0, start=None, **options):
