@@ -55,10 +55,10 @@ def make_problem(kind, storage, *, intercept=False, weights=False, seed=0):
     )
 
 
-def long_problem():  # labels are noise, hardly a penalty: far from solved in any test
+def long_problem(n=300):  # labels are noise, hardly a penalty: far from solved in any test
     rng = np.random.default_rng(0)
-    b = np.where(rng.random(300) < 0.5, 1.0, -1.0)
-    return ac.Problem(rng.standard_normal((300, 30)), b, "smooth_hinge", l2=1e-12)
+    b = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    return ac.Problem(rng.standard_normal((n, n // 10)), b, "smooth_hinge", l2=1e-12)
 
 
 def make_solver(name, problem, seed=0, start=None, **options):
@@ -294,12 +294,14 @@ def test_warning_for_float32_names_the_real_reason():
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_max_seconds(name):
-    problem = long_problem()
+    # descent by second-order models would close the gap to the last bit in 0.3 s
+    n, limit = (5000, 0.05) if name in ("acf", "cd") else (300, 0.3)
+    problem = long_problem(n)
     ac.solve(problem, name, callback=lambda p: p.passes)  # compile
     with pytest.warns(ac.ConvergenceWarning, match="max_seconds"):
-        result = ac.solve(problem, name, tol=0.0, max_passes=10**9, max_seconds=0.3)
+        result = ac.solve(problem, name, tol=0.0, max_passes=10**9, max_seconds=limit)
     assert result.status == "max_seconds" and not result.converged
-    assert 0.3 <= result.history.seconds[-1] < 1.0
+    assert limit <= result.history.seconds[-1] < 1.0
     assert_consistent(problem, result)
 
 
