@@ -377,11 +377,12 @@ def test_ideal_counts_its_products(storage):
     assert solver.operations == visited + 3 * 17 * problem.matrix.nnz
 
 
-@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("steps, storage", [*((s, "dense") for s in STEPS), ("practical", "csr")])
 @pytest.mark.parametrize("loss", ["squared", "smooth_hinge", "logistic"])
-def test_ideal_converges(loss, steps):
+def test_ideal_converges(loss, steps, storage):
     A, b = make(loss, n=17, seed=15)
     best, _, _ = reference.smooth_optimum(A, b, loss, PENALTIES["l1+l2"])
-    problem = ac.Problem(A, b, loss, *PENALTIES["l1+l2"][:2])
+    data = sparse.csr_matrix(A) if storage == "csr" else A
+    problem = ac.Problem(data, b, loss, *PENALTIES["l1+l2"][:2])
     result = ac.solve(problem, "spdc", sampling="ideal", steps=steps, tol=1e-8, max_passes=3000)
     assert result.converged and abs(result.primal - best) <= 1e-8 * best
