@@ -138,7 +138,8 @@ SOLVES = {
     "solver None": ({"solver": None}, "solver=None: not a solver"),
     "solver list": ({"solver": ["spdc"]}, r"solver=\['spdc'\]: not a solver"),
     "option": ({"solver": "dcd", "alpha": 0.5}, 'alpha=0.5: solver="dcd" has no such option'),
-    "option spdc": ({"momentum": 0.9}, "momentum=0.9: .*takes alpha, batch_size, sampling, steps"),
+    "option spdc": ({"momentum": 0.9}, "momentum=0.9: .*takes alpha, batch_size, delta, "
+                    "delta_passes, kappa, rho, sampling, steps"),
     "sampling": ({"sampling": "random"}, "sampling='random': .*\"weighted\""),
     "sampling None": ({"sampling": None}, "sampling=None: .*\"uniform\""),
     "steps": ({"steps": "big"}, "steps='big': .*\"theory\""),
@@ -153,6 +154,39 @@ SOLVES = {
     "alpha nan": ({"alpha": NAN, "sampling": "weighted"}, "alpha=nan: "),
     "alpha string": ({"alpha": "a", "sampling": "weighted"}, "alpha='a': "),
     "alpha uniform": ({"alpha": 0.5}, "alpha=0.5: it is for sampling=\"weighted\""),
+    "steps theory2": ({"steps": "theory2"}, "steps=\"theory2\" with sampling='uniform': .*theory"),
+    "adaptive batch": ({"sampling": "adaptive", "batch_size": 2}, "batch_size=2 with sampling='ad"),
+    "ideal batch": ({"sampling": "ideal", "batch_size": 2}, "batch_size=2 with sampling='ideal': "),
+    "adaptive alpha": ({"sampling": "adaptive", "alpha": 0.5}, "alpha=0.5: it is for sampling="),
+    "sampling list": ({"sampling": ["adaptive"]}, r"sampling=\['adaptive'\]: .*\"ideal\""),
+    **{f"kappa {k}": ({"sampling": "adaptive", "kappa": k}, "kappa=.*: the power must be a finite")
+       for k in ("a", None, -1, NAN, INF, True, [1, 2], 1j)},
+    **{f"delta {v}": ({"sampling": "adaptive", "delta": v}, r"delta=.*two numbers in \[0, 1\)")
+       for v in ("ab", None, 0.5, (0.2, 1.0), (-0.1, 0.5), (0.2, NAN), (0.1, 0.2, 0.3), ("a", "b"),
+                 (None, 0.5), (False, 0.5))},
+    **{f"delta_passes {k}": ({"sampling": "adaptive", "delta_passes": k},
+                             "delta_passes=.*: it must be a whole number, 1 or more")
+       for k in ("a", 0, -1, 1.5, NAN, INF, True, [3])},
+    **{f"rho {k}": ({"sampling": "adaptive", "steps": "theory2", "rho": k},
+                    "rho=.*: the constant of Assumption 1 must be a finite number, zero or more")
+       for k in ("a", -1, NAN, INF, True, [1])},
+    "rho theory": ({"sampling": "adaptive", "steps": "theory", "rho": 1.0},
+                   "rho=1.0 with steps='theory': it is for steps=\"theory2\""),
+    "kappa uniform": ({"kappa": 1.0}, "kappa=1.0, .*with sampling='uniform': .*\"adaptive\""),
+    "delta weighted": ({"delta": (0.1, 0.5), "sampling": "weighted"}, r"delta=\(0.1, 0.5\).*weigh"),
+    "delta_passes uniform": ({"delta_passes": 3}, "delta_passes=3 with sampling='uniform'"),
+    **{f"adaspdc batch_size {k}": ({"solver": "adaspdc", "batch_size": k},
+                                   "batch_size=.*: it must be a whole number, 1 or more")
+       for k in (0, 1.5, True, "a", None, INF)},
+    **{f"groups {name}": ({"solver": "adaspdc", "groups": g}, message) for name, g, message in (
+        ("short", [0, 1], r"groups of shape \(2,\): .*each of the 4 rows"),
+        ("2-D", np.zeros((4, 1)), r"groups of shape \(4, 1\): .*one label for each"),
+        ("string", "abcd", r"groups of shape \(\): "),
+        ("nan", [0, 0, 1, NAN], "groups has the label nan for row 3: give every row a label"),
+        ("mixed", ["a", None, "b", "b"], "groups has labels that cannot be compared .*strings"),
+    )},
+    "adaspdc option": ({"solver": "adaspdc", "sampling": "uniform"},
+                       'sampling=\'uniform\': solver="adaspdc" .*takes batch_size, groups'),
     "tol < 0": ({"tol": -1e-6}, "tol=-1e-06: .*zero or more"),
     "tol nan": ({"tol": NAN}, "tol=nan: "),
     "tol string": ({"tol": "small"}, "tol='small': .*number"),
@@ -180,6 +214,21 @@ def test_solve(arguments, message):
     call = {"problem": ac.Problem(A, B, "logistic", l2=0.1), "solver": "spdc", "max_passes": 50}
     with pytest.raises(ValueError, match=message):
         ac.solve(**(call | arguments))
+
+
+@pytest.mark.parametrize("name, options", [
+    ("spdc", {"sampling": "adaptive", "kappa": np.float32(1), "delta": [0, 0.5],
+              "delta_passes": 5.0}),
+    ("spdc", {"sampling": "adaptive", "kappa": 0, "delta": np.array([0.8, 0.2]),
+              "steps": "theory2", "rho": np.int64(0), "delta_passes": np.int64(1)}),
+    ("adaspdc", {"batch_size": np.int32(100)}),
+    ("adaspdc", {"batch_size": 2, "groups": list("baab")}),
+    ("adaspdc", {"groups": [True, False, True, True]}),
+    ("adaspdc", {"groups": np.array([3, -1, 3, 3], dtype=object)}),
+], ids=str)
+def test_odd_options_work(name, options):
+    result = ac.solve(ac.Problem(A, B, "logistic", l2=0.1), name, max_passes=3000, **options)
+    assert result.converged
 
 
 @pytest.mark.parametrize(("solver", "loss"), [("auto", "hinge"), ("spdc", "squared"),

@@ -13,10 +13,12 @@ from adacoord.sampling.random import uniform
 from adacoord.sampling.tree import (
     FLOOR,
     mixture_draw,
+    mixture_draws,
     tree_build,
     tree_draw,
     tree_rebuild,
     tree_update,
+    tree_updates,
 )
 
 WEIGHTS = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=70).map(np.array)
@@ -192,3 +194,105 @@ def test_the_padding_is_never_drawn(n):
 def test_zero_weights_are_not_drawn_beside_others():
     weights = np.array([0.0, 1.0, 0.0, 0.0, 2.0, 0.0])
     assert set(draws(tree_build(weights), 6, 1.0, 50_000)) == {1, 4}
+
+
+# ---- many at a time ----------------------------------------------------------------------------
+
+
+def batch_of_draws(tree, n, delta, size, state):
+    """(indices, n p_i) of one call."""
+    out, frequencies = np.full(size, -7, dtype=np.int64), np.full(size, np.nan)
+    nodes, targets = np.zeros(size, np.uint64), np.zeros(size)
+    mixture_draws(tree, n, delta, state, out, frequencies, nodes, targets)
+    return out, frequencies
+
+
+def batch_of_updates(tree, index, weights):
+    tree_updates(tree, np.asarray(index, dtype=np.int64), np.asarray(weights, dtype=float),
+                 np.zeros(len(index), np.uint64))
+
+
+@given(WEIGHTS, st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), st.integers(0, 40),
+       st.integers(0, 2**63))
+@settings(deadline=None)
+def test_many_draws_are_single_draws(weights, delta, size, seed):
+    """Bit for bit, from the same random numbers, which both use up alike."""
+    n, tree = weights.size, tree_build(weights)
+    state, other = (np.array([seed], dtype=np.uint64) for _ in range(2))
+    before = tree.copy()
+    index, frequencies = batch_of_draws(tree, n, delta, size, state)
+    for k in range(size):
+        assert (index[k], frequencies[k]) == mixture_draw(tree, n, delta, uniform(other))
+    assert state[0] == other[0]
+    np.testing.assert_array_equal(tree, before)
+
+
+@given(WEIGHTS, st.lists(st.tuples(st.integers(0, 10**6), st.floats(0.0, 1e9)), max_size=40))
+@settings(deadline=None)
+def test_many_updates_are_single_updates(weights, changes):
+    """Bit for bit the tree of its leaves; the last of several weights for one leaf counts."""
+    index, new = [i % weights.size for i, _ in changes], [w for _, w in changes]
+    tree, single = tree_build(weights), tree_build(weights)
+    batch_of_updates(tree, index, new)
+    for i, w in zip(index, new, strict=True):
+        tree_update(single, i, w)
+        weights[i] = w
+    np.testing.assert_array_equal(tree[1:], tree_build(weights)[1:])
+    np.testing.assert_array_equal(tree[1:], single[1:])
+
+
+def test_many_updates_over_a_long_run():
+    """Pieces of every size up to all leaves, over 24 orders of magnitude."""
+    n = 1000
+    rng = np.random.default_rng(1)
+    tree = tree_build(np.ones(n))
+    for size in (1, 2, 31, 62, 256, 511, 512, 513, 1000, 1024, 3000):
+        for _ in range(20):
+            batch_of_updates(tree, rng.integers(n, size=size), 10.0 ** rng.uniform(-12, 12, size))
+        np.testing.assert_array_equal(tree[1:], tree_build(leaves(tree, n).copy())[1:])
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_the_same_leaf_several_times_in_one_call(n):
+    tree = tree_build(np.ones(n))
+    batch_of_updates(tree, [n - 1] * 5, [3.0, 4.0, 4.0, 1.0, 2.0])
+    assert leaves(tree, n)[n - 1] == 2.0 and tree[1] == n + 1.0
+    batch_of_updates(tree, [0, n - 1, 0], [5.0, 0.0, 5.0])
+    want = np.ones(n)
+    want[0] = 5.0
+    want[n - 1] = 0.0 if n > 1 else 5.0
+    np.testing.assert_array_equal(tree[1:], tree_build(want)[1:])
+
+
+def test_no_draws_and_no_updates():
+    tree = tree_build(np.arange(1.0, 8.0))
+    before, state = tree.copy(), np.array([5], dtype=np.uint64)
+    index, frequencies = batch_of_draws(tree, 7, 0.5, 0, state)
+    assert index.size == frequencies.size == 0 and state[0] == 5
+    batch_of_updates(tree, [], [])
+    np.testing.assert_array_equal(tree, before)
+
+
+@pytest.mark.parametrize("n", [7, 1000, 100_000])
+@pytest.mark.parametrize("delta", [0.2, 0.8, 1.0])
+def test_many_draws_match_the_weights(n, delta):
+    """n = 7 is the tree of the paper's Fig. 1; in pieces of 256, with updates in between."""
+    rng = np.random.default_rng(n)
+    weights = rng.pareto(0.8, n) + 0.01
+    tree, state = tree_build(rng.random(n)), np.array([n], dtype=np.uint64)
+    for part in np.array_split(rng.permutation(n), max(n // 256, 1)):
+        batch_of_updates(tree, part, weights[part])
+    p = (1 - delta) / n + delta * weights / weights.sum()
+    parts = [batch_of_draws(tree, n, delta, 256, state) for _ in range(max(800, n // 25))]
+    index, frequencies = (np.concatenate(v) for v in zip(*parts, strict=True))
+    check(p, index)
+    np.testing.assert_allclose(frequencies, n * p[index], rtol=1e-11)
+
+
+@pytest.mark.parametrize("n", [3, 5, 9, 1000, 1025])
+def test_many_draws_avoid_the_padding(n):
+    weights = np.random.default_rng(n).random(n) * 10.0 ** -np.arange(n).clip(0, 300)
+    for w in (weights, weights[::-1].copy(), np.full(n, 0.1), np.zeros(n)):
+        state = np.array([n], dtype=np.uint64)
+        index, frequencies = batch_of_draws(tree_build(w), n, 1.0, 20_000, state)
+        assert index.min() >= 0 and index.max() < n and np.isfinite(frequencies).all()

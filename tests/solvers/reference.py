@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import brentq, linprog, minimize
-from scipy.special import expit, xlogy
+from scipy.special import expit, wrightomega, xlogy
 
 # ---- the dual prox: argmax_v  v z - phi*(v) - (delta/2)(v - center)^2 - (v - y)^2/(2s) ----------
 
@@ -135,6 +135,48 @@ class NaiveSPDC:
             self.x, self.y = x, new
 
 
+@dataclass
+class NaiveMultinomial(NaiveSPDC):
+    """The same with K classes: x is (d + 1) x K, y is n x K, b holds class codes."""
+
+    def __post_init__(self):
+        n, d = self.A.shape
+        self.features = np.hstack([self.A, np.full((n, 1), self.beta)])
+        K = self.b.max() + 1
+        self.x, self.y = np.zeros((d + 1, K)), np.zeros((n, K))
+        self.begin_stage()
+
+    def run(self, batches):
+        N = self.rows.size
+        for batch in batches:
+            u = self.features[self.rows].T @ (self.W[:, None] * self.y)[self.rows] / N
+            direction, new = np.zeros_like(u), self.y.copy()
+            for i in batch:
+                z = self.features[i] @ self.xbar
+                new[i] = simplex_prox(z, self.b[i], self.y[i], self.sigma[i])
+                change = np.outer(self.features[i], new[i] - self.y[i])
+                direction += self.W[i] * change / (N * self.p[i])
+            x = prox(self.x, u + direction, self.tau, self.penalty)
+            x[-1] = self.x[-1] - self.tau * (u + direction)[-1]
+            self.xbar = x + self.theta * (x - self.x)
+            self.x, self.y = x, new
+
+
+def simplex_prox(z, b, y, s):
+    """argmax_v v.z - sum p log p - |v - y|^2/(2s), p = v + e_b on the simplex.
+
+    log p + p/s = t + nu, hence p = s omega(t + nu - log s), with nu where they sum to 1.
+    """
+    t = z + (y + np.eye(y.size)[b]) / s
+
+    def p(nu):
+        return s * np.real(wrightomega(t + nu - np.log(s)))
+
+    nu = brentq(lambda nu: p(nu).sum() - 1.0, -t.max() - 50, 50 - t.min() + 1 / s, xtol=1e-14,
+                rtol=1e-15)
+    return p(nu) / p(nu).sum() - np.eye(y.size)[b]
+
+
 def dual_start(loss, b):
     """0, but strictly inside the domain of Poisson's entropy."""
     b = np.asarray(b, dtype=float)
@@ -193,6 +235,112 @@ def practical_steps(R, lam, gamma, m, p):
 
     tau = np.exp(brentq(excess, np.log(1e-25 / lam), np.log(1e25 / lam), xtol=1e-15, rtol=1e-15))
     return tau, sigma(tau), 1 - 2 * lam * tau / (1 + 2 * lam * tau)
+
+
+# ---- SPDC-AIS (Algorithm 1 of AIS) --------------------------------------------------------------
+
+
+def ais_steps(R, lam, gamma, rule, delta=(0.2, 0.8), rho=None):
+    """(tau, sigma_i at p_i = 1/N, theta, largest delta) of Theorems 1 and 2, mu as corrected."""
+    N, low, high = R.size, *delta
+    if rule == "practical":  # tau as if long rows were drawn more, half by their norms
+        p = mixture(R, 0.5)
+        tau, sigma, theta = practical_steps(R, lam, gamma, 1, p)
+        return tau, sigma / (N * p), theta, high
+    keep = 1 - high if rule == "theory" else 1
+    tau = keep / (2 * R.max()) * (gamma / (N * lam)) ** 0.5
+    sigma = keep / (2 * R.max()) * (N * lam / gamma) ** 0.5
+    gain = 0.0
+    if rho is not None:
+        gain = rho * sigma * low
+        high = 1 - 1 / (gamma + gain)  # Remark 1
+    primal = 2 * lam * tau / (1 + 2 * lam * tau)
+    dual = (gamma + gain / 2) / (N / (2 * sigma) + N * gamma / (1 - high))
+    return tau, np.full(N, sigma), 1 - min(primal, dual), high
+
+
+def adaptive_frequencies(weights, delta):
+    """N p_i of eq. 13."""
+    return (1 - delta) + delta * weights.size * weights / weights.sum()
+
+
+def ais_pass(naive, order, weights, base, delta, kappa, shorter):
+    """One pass of SPDC-AIS over ``order`` (rows of the data), in pieces of 1/16 of the rows.
+
+    ``weights`` (of the rows that count, updated here) holds for each row |pi_i|^kappa, averaged
+    with what it held before; pi_i = dy_i/sigma_i of the row's last step, in y_i sqrt(W_i).
+    """
+    N = naive.rows.size
+    place = {int(i): k for k, i in enumerate(naive.rows)}
+    piece = min(max(N // 16, 1), 256)
+    for first in range(0, len(order), piece):
+        part = [int(i) for i in order[first : first + piece]]
+        frequencies = adaptive_frequencies(weights, delta)
+        last = {}
+        for i in part:
+            f = frequencies[place[i]]
+            naive.p[i] = f / N
+            naive.sigma[i] = base[i] / f if shorter else base[i] * f
+            before = naive.y[i]
+            naive.run([[i]])
+            last[i] = abs(naive.y[i] - before) * naive.W[i] ** 0.5 / naive.sigma[i]
+        for i, size in last.items():
+            weights[place[i]] = (size**kappa + weights[place[i]]) / 2
+
+
+def ideal_frequencies(naive, base, delta, kappa):
+    """N p_i of eq. 12: the gradient maps G_sigma of all rows at xbar (eq. 11, its sign mended)."""
+    maps = np.array([
+        naive.W[i] ** 0.5 / base[i] * abs(dual_prox(
+            naive.loss, naive.features[i] @ naive.xbar, naive.b[i], naive.y[i], base[i],
+            naive.delta_y, naive.center_y[i]) - naive.y[i])
+        for i in naive.rows
+    ])
+    return adaptive_frequencies(maps**kappa, delta)
+
+
+# ---- AdaSPDC (Algorithm 1 of its paper) ----------------------------------------------------------
+
+
+def blocks_of(rows, groups):
+    """The blocks A_i, by label; each row its own without labels."""
+    if groups is None:
+        return [[int(i)] for i in rows]
+    found = [[int(i) for i in rows if groups[i] == g] for g in sorted(set(groups))]
+    return [block for block in found if block]
+
+
+def block_radii(A, W, beta, blocks):
+    """R_i, by SVD, of the problem as the paper has it: an average over N blocks.
+
+    (1/rows) sum_rows W_r phi_r is (1/N) sum_i of the blocks' sums of W_r (N/rows) phi_r, and a
+    term c phi(a.x) is one of weight 1 in the row sqrt(c) a and the dual variable sqrt(c) y.
+    """
+    rows, N = sum(map(len, blocks)), len(blocks)
+    full = np.hstack([A, np.full((A.shape[0], 1), beta)])
+    scaled = (W * N / rows)[:, None] ** 0.5 * full
+    return np.array([np.linalg.norm(scaled[block], 2) for block in blocks])
+
+
+def ada_sigma(R, N, m, lam, gamma):
+    """Eq. 10."""
+    return (N * lam / (m * gamma)) ** 0.5 / (2 * R)
+
+
+def ada_primal(R, N, m, lam, gamma):
+    """(tau_t, theta_t) of eqs. 12 and 15, R the largest of the step."""
+    tau = (m * gamma / (N * lam)) ** 0.5 / (2 * R)
+    return tau, 1 - 1 / (N / m + R * (N / m / (lam * gamma)) ** 0.5)
+
+
+def ada_pass(naive, picks, blocks, R, lam, gamma):
+    """The steps of ``picks``, one row of block numbers a step."""
+    N, m = len(blocks), picks.shape[1]
+    for k, block in enumerate(blocks):
+        naive.sigma[block] = ada_sigma(R[k], N, m, lam, gamma)
+    for pick in picks:
+        naive.tau, naive.theta = ada_primal(R[pick].max(), N, m, lam, gamma)
+        naive.run([[i for k in pick for i in blocks[k]]])
 
 
 # ---- dual coordinate ascent --------------------------------------------------------------------

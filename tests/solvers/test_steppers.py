@@ -27,15 +27,28 @@ PROBLEMS = {
 SPDC_OPTIONS = [
     {"sampling": sampling, "batch_size": m}
     for sampling in ("uniform", "lipschitz", "weighted") for m in (1, 4, 27)
-] + [{"steps": "theory"}, {"sampling": "weighted", "steps": "theory", "batch_size": 4}]
+] + [
+    {"steps": "theory"}, {"sampling": "weighted", "steps": "theory", "batch_size": 4},
+    {"sampling": "adaptive"}, {"sampling": "adaptive", "steps": "theory", "delta_passes": 20},
+    {"sampling": "adaptive", "steps": "theory2", "kappa": 1.0, "rho": 0.1}, {"sampling": "ideal"},
+]
+#: Eight blocks of one to nine rows, the row of zeros among them.
+GROUPS = np.repeat(np.arange(8), [1, 2, 9, 1, 3, 1, 5, 5])[np.random.default_rng(0).permutation(27)]
+ADASPDC_OPTIONS = [{}, {"batch_size": 4}, {"batch_size": 27}, {"groups": GROUPS},
+                   {"groups": GROUPS, "batch_size": 3}]
+DOUBLY_OPTIONS = [{}, {"sampling": "lipschitz"}, {"sampling": "adaptive"}]
 
 
 def name_of(value):
-    return " ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+    if not isinstance(value, dict):
+        return str(value)
+    return " ".join("groups" if k == "groups" else str(v) for k, v in value.items())
 
 
-def able(name, kind):
-    """Whether the registry lets the solver take the problem."""
+def able(name, kind, options=None):
+    """Whether the registry lets the solver take the problem (ideal sampling: two will do)."""
+    if (options or {}).get("sampling") == "ideal" and kind not in ("l2", "hinge"):
+        return False
     missing = {"strongly_convex"} if PROBLEMS[kind][2] == 0.0 else set()
     missing |= {"smooth", "differentiable"} if PROBLEMS[kind][0] == "hinge" else set()
     missing |= {"quadratic"} if PROBLEMS[kind][1] > 0.0 else set()
@@ -78,9 +91,11 @@ def assert_bits(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
-OPTIONS = [(name, o) for name in SOLVERS for o in (SPDC_OPTIONS if name == "spdc" else [{}])]
+BY_SOLVER = {"spdc": SPDC_OPTIONS, "adaspdc": ADASPDC_OPTIONS, "dspdc": DOUBLY_OPTIONS,
+             "spd1-vr": DOUBLY_OPTIONS}
+OPTIONS = [(name, o) for name in SOLVERS for o in BY_SOLVER.get(name, [{}])]
 CASES = pytest.mark.parametrize(
-    "name, options, kind", [(n, o, k) for n, o in OPTIONS for k in PROBLEMS if able(n, k)],
+    "name, options, kind", [(n, o, k) for n, o in OPTIONS for k in PROBLEMS if able(n, k, o)],
     ids=name_of)
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 
@@ -176,10 +191,15 @@ def test_y_stays_in_the_domain_and_operations_are_counted(name, options, kind, s
     assert 5 not in solver.rows  # the row of zeros
     b = problem.b
     sizes = np.diff(problem.matrix.indptr.astype(int))
-    orders, total, m = [], 0, min(options.get("batch_size", 1), 26)
-    if name == "spdc":
-        draw = solver.sampler.order
-        solver.sampler.order = lambda *a: orders.append(draw(*a)) or orders[-1]
+    orders, m = [], min(options.get("batch_size", 1), 26)
+    if name in ("spdc", "adaspdc"):
+        run = solver._run
+
+        def recorded(order, *args, **kwargs):
+            run(order, *args, **kwargs)
+            orders.append(order.copy())
+
+        solver._run = recorded
         parts, looks = solver._gap_parts, []
         solver._gap_parts = lambda x: looks.append(1) or parts(x)
     for k in range(1, 40):
@@ -188,12 +208,15 @@ def test_y_stays_in_the_domain_and_operations_are_counted(name, options, kind, s
         if problem.loss.name != "squared":  # hinge and logistic
             assert np.all(-b * solver.y >= 0.0) and np.all(-b * solver.y <= 1.0)
         assert np.isfinite(solver.y).all() and np.isfinite(solver.x).all()
-        if name == "spdc":
-            total += sizes[solver.rows[orders[-1]]].sum()
-            # a look at the gap of a stage is a product with A
-            assert solver.operations == total + len(looks) * problem.matrix.nnz
-            assert bool(looks) == solver.perturbed
-            assert sum(o.size for o in orders) == k * 26 // m * m
+        if name in ("spdc", "adaspdc"):
+            total = sum(sizes[o].sum() for o in orders)
+            # a look at the gap of a stage is a product with A, so is a step of ideal sampling
+            products = len(looks) + (k * 26 if options.get("sampling") == "ideal" else 0)
+            assert solver.operations == total + products * problem.matrix.nnz
+            assert bool(looks) == (solver.perturbed or name == "adaspdc")
+            assert all(np.isin(o, solver.rows).all() for o in orders)
+            if "groups" not in options:
+                assert sum(o.size for o in orders) == k * 26 // m * m
         elif name == "dcd":  # each row once a pass
             assert solver.operations - before == sizes[solver.rows].sum()
         elif name == "sdca" and storage == "dense":

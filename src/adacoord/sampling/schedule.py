@@ -13,9 +13,13 @@ def share(delta: tuple[float, float], passes: int, horizon: float) -> float:
 
 def check_mixture(delta, kappa, delta_passes) -> None:
     """Refuse options of the mixture that make no distribution."""
-    if np.shape(delta) != (2,) or not all(0.0 <= v < 1.0 for v in delta):
+    if np.shape(delta) != (2,) or not all(_is_number(v) and 0.0 <= v < 1.0 for v in delta):
         raise ValueError(f"delta={delta!r}: it must be two numbers in [0, 1), the first and last")
-    if isinstance(kappa, bool) or not (np.isscalar(kappa) and 0.0 <= kappa < np.inf):
-        raise ValueError(f"kappa={kappa!r}: the power must be zero or more")
-    if isinstance(delta_passes, bool) or delta_passes != int(delta_passes) or delta_passes < 1:
+    if not (_is_number(kappa) and 0.0 <= kappa < np.inf):
+        raise ValueError(f"kappa={kappa!r}: the power must be a finite number, zero or more")
+    if not (_is_number(delta_passes) and 1 <= delta_passes < np.inf and delta_passes % 1 == 0):
         raise ValueError(f"delta_passes={delta_passes!r}: it must be a whole number, 1 or more")
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

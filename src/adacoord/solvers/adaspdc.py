@@ -28,6 +28,9 @@ from .primal_dual import PrimalDual
 
 #: Passes between two looks at the gap, and the growth that makes a divergence.
 EVERY, DIVERGED = 4, 10.0
+#: A gap below this share of P(0) counts as this much: the stage of a lasso may begin with a gap of
+#: 1e-17, and a solved problem's is noise; neither's growth is a divergence.
+NOISE = 1e-10
 
 
 class AdaSPDC(PrimalDual):
@@ -65,6 +68,7 @@ class AdaSPDC(PrimalDual):
         self.iterations = 0
         self.sampler_seed = int(rng.integers(2**62))
         self.frozen, self.shortest = False, np.inf
+        self.noise = NOISE * abs(problem.null_value)
         self._forget_best()
         self._make_sampler()
 
@@ -130,7 +134,8 @@ class AdaSPDC(PrimalDual):
 
     def _guard(self, gap: float) -> None:
         """Freeze tau when the gap blows up, and take up the best point."""
-        if not np.isfinite(gap) or (gap > DIVERGED * self.best_gap and not self.frozen):
+        blown_up = gap > DIVERGED * max(self.best_gap, self.noise)
+        if not np.isfinite(gap) or (blown_up and not self.frozen):
             self.frozen = True
             self.y[...] = self.best_y
             self.bias[0] = self.best_c
@@ -168,7 +173,18 @@ def group_rows(problem, rows: np.ndarray, groups) -> tuple[np.ndarray, np.ndarra
             f"groups of shape {groups.shape}: it must have one label for each of the "
             f"{problem.n} rows"
         )
-    _, label = np.unique(groups, return_inverse=True)
+    try:
+        labels, label = np.unique(groups, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"groups has labels that cannot be compared ({error}): use numbers alone, or strings "
+            "alone, and one for every row"
+        ) from None
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(
+            f"groups has the label nan for row {int(np.flatnonzero(np.isnan(groups))[0])}: give "
+            "every row a label"
+        )
     order = np.argsort(label[rows], kind="stable")
     counts = np.bincount(label[rows])
     return rows[order], np.append(0, np.cumsum(counts[counts > 0]))

@@ -57,6 +57,11 @@ class SPDC(PrimalDual):
         _check_options(sampling, steps, batch_size, alpha, adaptive)
         check_mixture(delta, kappa, 1 if delta_passes is None else delta_passes)
         _check_rho(rho, steps)
+        if not adaptive and (kappa, *delta, delta_passes) != (0.5, 0.2, 0.8, None):
+            raise ValueError(
+                f"kappa={kappa!r}, delta={delta!r}, delta_passes={delta_passes!r} with "
+                f'sampling={sampling!r}: they are for sampling="adaptive" or "ideal"'
+            )
         super().__init__(problem, rng, start, batch_size)
         self.sampling, self.rule, self.alpha = sampling, steps, alpha
         self.iterations = 0
@@ -130,8 +135,10 @@ class SPDC(PrimalDual):
             xbar = x + theta * (x - self.before)
             z = self.problem.predict(xbar, self.beta * self.bias[1])
             frequency = ideal_frequencies(
-                self.problem, self.rows, self.weight, base, z, self.y, delta, self.ais.kappa
+                self.problem, self.rows, self.weight, base, z, self.y, delta, self.ais.kappa,
+                self.delta_y, self.center_y,
             )
+            self.operations += self.problem.matrix.nnz  # for A xbar
             k = int(np.searchsorted(np.cumsum(frequency), self.rng.random() * frequency.sum()))
             i = self.rows[min(k, self.n_rows - 1)]
             f = frequency[min(k, self.n_rows - 1)]
@@ -185,7 +192,10 @@ def _check_options(sampling, steps, batch_size, alpha, adaptive):
 def _check_rho(rho, steps):
     if rho is None:
         return
-    if isinstance(rho, bool) or not (isinstance(rho, (int, float, np.number)) and rho >= 0.0):
-        raise ValueError(f"rho={rho!r}: the constant of Assumption 1 must be zero or more")
+    if isinstance(rho, bool) or not (isinstance(rho, (int, float, np.number))
+                                    and 0.0 <= rho < np.inf):
+        raise ValueError(
+            f"rho={rho!r}: the constant of Assumption 1 must be a finite number, zero or more"
+        )
     if steps != "theory2":
         raise ValueError(f'rho={rho!r} with steps={steps!r}: it is for steps="theory2"')

@@ -68,14 +68,15 @@ class Adaptive:
             p = norm_mixture(norms, LONG_ROWS)
             steps = practical_steps(norms, p, 1, lam, gamma)
             return Steps(steps.tau, steps.sigma / (N * p), steps.theta)
-        factor = 1.0 if rule == "theory2" else 1.0 - self.high
+        factor = 1.0 if rule == "theory2" else 1.0 - max(self.low, self.high)
         tau = factor * np.sqrt(gamma / (N * lam)) / (2.0 * R)
         sigma = factor * np.sqrt(N * lam / gamma) / (2.0 * R)
         gain = 0.0
         if rule == "theory2" and self.rho is not None:
             gain = self.rho * sigma * self.low / 2.0
             self.high = min(max(1.0 - 1.0 / (gamma + 2.0 * gain), self.low), 1.0 - 1e-3)
-        dual = (gamma + gain) / (N / (2.0 * sigma) + N * gamma / (1.0 - self.high))
+        largest = max(self.low, self.high)  # delta may fall, too
+        dual = (gamma + gain) / (N / (2.0 * sigma) + N * gamma / (1.0 - largest))
         mu = min(2.0 * lam * tau / (1.0 + 2.0 * lam * tau), dual)
         return Steps(tau, np.full(N, sigma), 1.0 - mu)
 
@@ -168,10 +169,20 @@ def adaptive_stamped(draw, matrix, order, starts, rows, duals, rest, vectors, st
     return time
 
 
-def ideal_frequencies(problem, rows, weight, base, z, y, delta: float, kappa: float) -> np.ndarray:
-    """N p_i of eq. 12, by the exact gradient maps at z = A xbar."""
+def ideal_frequencies(
+    problem, rows, weight, base, z, y, delta: float, kappa: float, perturbation: float, center
+) -> np.ndarray:
+    """N p_i of eq. 12, by the exact gradient maps at z = A xbar.
+
+    The maps are those of the stage's problem, ``perturbation``/2 (y - center)^2 included: others
+    would not vanish at its solution.
+    """
     b, s, before = problem.b[rows], base[rows], y[rows]
-    maps = np.abs(dprox_array(problem.loss.code, *problem.loss.constants, z[rows], b, before, s)
-                  - before) * np.sqrt(weight[rows]) / s
+    factor = 1.0 / (1.0 + s * perturbation)
+    anchor = (before + s * perturbation * center[rows]) * factor
+    new = dprox_array(
+        problem.loss.code, *problem.loss.constants, z[rows], b, anchor, s * factor
+    )
+    maps = np.abs(new - before) * np.sqrt(weight[rows]) / s
     w = np.maximum(maps**kappa, FLOOR)
     return (1.0 - delta) + delta * rows.size * w / w.sum()
