@@ -12,18 +12,13 @@ never formed.  A step on x_j costs one product with A^j, and one more update if 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from .._jit import FAST, jit
 from .._rows import AHEAD, prefetch_row, row_dot
 from .._scalar import dead_zone, shrink
 from .._smooth import curvature, slope, value
-from ..sampling.random import uniform
-
-#: The constants of ACF (Table 2 of the paper).
-RATE, SLOWEST, FASTEST = 0.2, 1.0 / 20.0, 20.0
+from ..sampling.frequencies import schedule, updated_frequency
 
 
 @jit
@@ -113,28 +108,6 @@ def cyclic_sweep(
 
 
 @jit
-def adaptive_order(columns, frequency, accumulator, random, order):
-    """ACF's schedule (Section 3): the columns of a sweep, frequent ones several times."""
-    m = columns.shape[0]
-    total = 0.0
-    for k in range(m):
-        total += frequency[columns[k]]
-    scale = m / total
-    size = 0
-    for k in range(m):
-        j = columns[k]
-        accumulator[j] += scale * frequency[j]
-        while accumulator[j] >= 1.0:
-            accumulator[j] -= 1.0
-            order[size] = j
-            size += 1
-    for k in range(size - 1, 0, -1):  # shuffle
-        other = min(int(uniform(random) * (k + 1)), k)
-        order[k], order[other] = order[other], order[k]
-    return size
-
-
-@jit
 def adaptive_sweep(
     colptr, rows, data, columns, x, slopes, h, squares, sums, total, mass, l1, l2, positive,
     frequency, accumulator, random, order, average, learning,
@@ -142,7 +115,9 @@ def adaptive_sweep(
     """One sweep of ACF (Algorithm 2); (total, decrease, entries touched, mean decrease)."""
     one, ahead = np.uint64(1), np.uint64(AHEAD)
     low, high = dead_zone(l1, positive)
-    size = np.uint64(adaptive_order(columns, frequency, accumulator, random, order))
+    size = np.uint64(
+        schedule(columns, columns.shape[0], frequency, accumulator, order, random)
+    )
     lowered, touched, flips = 0.0, np.uint64(0), 0
     fade = 1.0 / columns.shape[0]
     for t in range(size):
@@ -164,9 +139,7 @@ def adaptive_sweep(
             x[j] = new
             lowered += gain
         if learning:
-            if average > 0.0:
-                change = min(RATE * (gain / average - 1.0), 3.0)
-                frequency[j] = min(max(frequency[j] * math.exp(change), SLOWEST), FASTEST)
+            frequency[j] = updated_frequency(frequency[j], gain, average)
             average += fade * (gain - average)
     if not learning:
         average = lowered * fade
