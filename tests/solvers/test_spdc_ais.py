@@ -200,8 +200,7 @@ def test_few_rows(n):
 
 
 def test_draws_follow_the_maps():
-    """Chi-square of the draws against eq. 13 with weights that do not move: y is at the optimum
-    of a problem without a dual step (sigma = 0)."""
+    """Chi-square against eq. 13 of the first piece of each pass, begun from the same weights."""
     rng = np.random.default_rng(9)
     A, b = make("squared", seed=9)
     problem = ac.Problem(A, b, l2=0.03)
@@ -212,7 +211,6 @@ def test_draws_follow_the_maps():
     counts, passes = np.zeros(N_ROWS), 400
     orders = record(solver)
     for _ in range(passes):
-        # |pi|^0 = 1 would be averaged in: each pass starts from the same weights
         solver.weights = reference_tree(wanted)
         orders.clear()
         solver.advance(1)
@@ -250,7 +248,7 @@ def test_all_maps_zero():
 
 
 def test_theorem_1_by_hand():
-    """N = 4, R = 2, lambda = 1/4, gamma = 1, dbar = 1/2: tau = sigma = 1/8 at first sight,
+    """N = 4, R = 2, lambda = 1/4, gamma = 1, dbar = 1/2: tau = sigma = 1/8,
     2 lambda tau/(1 + 2 lambda tau) = 1/17; gamma/(N/(2 sigma) + N gamma/(1-dbar)) = 1/24."""
     norms = np.array([1.0, 2.0, 0.5, 1.5])
     steps = Adaptive(4, 0.5, (0.2, 0.5), None, None).steps("theory", norms, 0.25, 1.0)
