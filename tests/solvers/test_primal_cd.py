@@ -12,10 +12,8 @@ from adacoord._columns import column_dots, combine, moments, row_squares
 from adacoord._smooth import curvature, slope, value
 from adacoord.losses import get_loss
 from adacoord.matrix import as_matrix
+from adacoord.sampling.frequencies import LEAST, MOST, schedule
 from adacoord.solvers.primal_kernels import (
-    FASTEST,
-    SLOWEST,
-    adaptive_order,
     adaptive_sweep,
     cyclic_sweep,
     linearise,
@@ -176,23 +174,23 @@ def test_adaptive_sweep_lowers_the_model_by_what_it_says():
     np.testing.assert_array_equal(x[rest], x0[rest])
     assert (frequency[rest] == 1.0).all() and (frequency[some] != 1.0).all()
     # nothing moves a coordinate at 0 with slack: it sinks to the slowest rate, and not below
-    assert frequency.min() >= SLOWEST and frequency.max() <= FASTEST
+    assert frequency.min() >= LEAST and frequency.max() <= MOST
     g = A[:, some].T @ slopes - sums[some] * total / mass + 0.01 * x[some]
     idle = some[(x[some] == 0.0) & (np.abs(g) < 0.027)]
-    assert idle.size and (frequency[idle] == SLOWEST).all()
+    assert idle.size and (frequency[idle] == LEAST).all()
 
 
 def test_schedule_meets_the_frequencies():
     """To within one visit over any number of sweeps, and never twice as long in waiting."""
     rng = np.random.default_rng(0)
     columns = np.array([3, 1, 8, 5, 0, 9])
-    frequency = np.exp(rng.uniform(np.log(SLOWEST), np.log(FASTEST), 10))
+    frequency = np.exp(rng.uniform(np.log(LEAST), np.log(MOST), 10))
     accumulator = rng.random(10)
     share = frequency[columns] * 6 / frequency[columns].sum()
     order, state = np.empty(21, dtype=np.int64), np.array([1], dtype=np.uint64)
     visits, orders = np.zeros(10), []
     for sweep in range(1, 500):
-        size = adaptive_order(columns, frequency, accumulator, state, order)
+        size = schedule(columns, 6, frequency, accumulator, order, state)
         np.add.at(visits, order[:size], 1)
         orders.append(tuple(order[:size]))
         assert np.all(np.abs(visits[columns] - sweep * share) <= 1.0 + 1e-9)
@@ -434,7 +432,7 @@ def test_screening_is_safe(loss, l2, intercept):
     problem = problem.with_penalty(l1=0.2 * problem.l1_max())
     best = ac.solve(problem, "cd", tol=1e-11, max_passes=100_000)
     needed = np.flatnonzero(np.abs(best.x) > 1e-7)
-    solver = SOLVERS["acf"].load()(problem, np.random.default_rng(0))
+    solver = SOLVERS["acf"].columns.load()(problem, np.random.default_rng(0))
     sizes = []
 
     def choose(pull, support, size, gap, real=solver._choose):

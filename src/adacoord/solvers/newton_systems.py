@@ -25,7 +25,7 @@ from scipy.linalg import helmert
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from .._blas import one_thread
-from ..columns import Columns, as_scipy
+from ..columns import as_scipy
 from ..problem import Problem
 from .newton_kernels import sparse_gram
 from .newton_size import dual_side
@@ -132,7 +132,7 @@ class Kernel:
                 self.K = A @ A.T
         else:
             self.K = np.zeros((n, n))
-            sparse_gram(*Columns(m).arrays, np.ones(d), self.K)
+            sparse_gram(*m.columns.arrays, np.ones(d), self.K)
         self.cost = n * n + n**3 // 6
 
     def start(self, x):
