@@ -74,17 +74,21 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", "sdca"}
+    solver : str
         ``"apdc"`` adapts step sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of
-        Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on
-        adaptive importance sampling (2021), ``"dcd"`` dual coordinate ascent in shuffled order,
-        ``"sdca"`` with rows drawn independently.  ``"auto"`` takes ``"dcd"`` for
+        Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and Storkey (2015), ``"dspdc"`` and
+        ``"spd1-vr"`` Algorithms 2 and 3 of the paper on adaptive importance sampling (2021),
+        ``"dcd"`` dual coordinate ascent in shuffled order, ``"sdca"`` with rows drawn
+        independently; ``"asdca"`` (accelerated SDCA), ``"sag"`` (stochastic average gradient),
+        ``"afg"`` (accelerated full gradient), ``"lbfgs"`` and ``"pdhg"`` (Chambolle and Pock) are
+        what the papers compare with.  ``"auto"`` takes ``"dcd"`` for
         well-conditioned smooth problems and ``"apdc"`` for the others.
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.
     max_passes : int
-        Stop after so many passes: n row visits each (for ``"dspdc"`` and ``"spd1-vr"`` as many
-        entries touched as A has).
+        Stop after so many passes: n row visits each (for ``"dspdc"``, ``"spd1-vr"`` and
+        the full gradients ``"afg"``, ``"lbfgs"``, ``"pdhg"`` as many entries touched as A has: one
+        product with A or A').
     max_seconds : float, optional
         Stop after so many seconds.  The only thing here that depends on the clock.
     seed : int
@@ -98,7 +102,7 @@ def solve(
     **options
         The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``,
         ``kappa``, ``delta``, ``delta_passes``, ``rho``; for ``"adaspdc"`` ``batch_size``,
-        ``groups``; for
+        ``groups``; for ``"sag"`` ``step`` (in units of 1/L); for
         ``"dspdc"`` and ``"spd1-vr"`` ``sampling``, ``steps``, ``delta``, ``kappa``,
         ``delta_passes``.
 

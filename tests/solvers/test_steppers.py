@@ -38,6 +38,7 @@ def able(name, kind):
     """Whether the registry lets the solver take the problem."""
     missing = {"strongly_convex"} if PROBLEMS[kind][2] == 0.0 else set()
     missing |= {"smooth"} if PROBLEMS[kind][0] == "hinge" else set()
+    missing |= {"quadratic"} if PROBLEMS[kind][1] > 0.0 else set()
     return not missing & SOLVERS[name].needs
 
 
@@ -55,10 +56,17 @@ def make_problem(kind, storage, *, intercept=False, weights=False, seed=0):
     )
 
 
-def long_problem():  # labels are noise, hardly a penalty: far from solved in any test
+#: Finish what is hard for the others: only a gap that is rounding over l2 lasts.
+QUICK = ("afg", "asdca", "lbfgs", "sag")
+#: Draw nothing.
+DETERMINISTIC = ("afg", "lbfgs", "pdhg")
+
+
+def long_problem(name):  # labels are noise, hardly a penalty: far from solved in any test
     rng = np.random.default_rng(0)
     b = np.where(rng.random(300) < 0.5, 1.0, -1.0)
-    return ac.Problem(rng.standard_normal((300, 30)), b, "smooth_hinge", l2=1e-12)
+    l2 = 1e-30 if name in QUICK else 1e-12
+    return ac.Problem(rng.standard_normal((300, 30)), b, "smooth_hinge", l2=l2)
 
 
 def make_solver(name, problem, seed=0, start=None, **options):
@@ -146,7 +154,8 @@ def test_seeds(name, options, kind, storage):
     for solver in (a, b, c):
         solver.advance(3)
     assert_bits(a, b)
-    if options.get("batch_size") != 27:  # all rows in every batch: nothing to draw
+    # all rows in every batch: nothing to draw
+    if options.get("batch_size") != 27 and name not in DETERMINISTIC:
         assert not np.array_equal(a.y, c.y)
 
 
@@ -196,7 +205,8 @@ def test_y_stays_in_the_domain_and_operations_are_counted(name, options, kind, s
 @pytest.mark.parametrize("name", SOLVERS)
 def test_start(name, storage):
     """A start point is where the solver starts, and is not written to."""
-    problem = make_problem("l1+l2", storage, intercept=True)
+    kind = "l1+l2" if able(name, "l1+l2") else "l2"
+    problem = make_problem(kind, storage, intercept=True)
     found = ac.solve(problem, name, tol=1e-10, max_passes=100_000)
     found.x.flags.writeable = found.y.flags.writeable = False
     solver = make_solver(name, problem, start=found)
@@ -272,6 +282,8 @@ def test_tolerance(kind, intercept, storage):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_max_passes(name):
     problem = make_problem("l2", "csr", intercept=True)
+    if name in QUICK:
+        problem = long_problem(name)
     with pytest.warns(ac.ConvergenceWarning) as caught:
         result = ac.solve(problem, name, tol=1e-14, max_passes=7)
     assert (result.status, result.passes, result.converged) == ("max_passes", 7, False)
@@ -293,7 +305,7 @@ def test_warning_for_float32_names_the_real_reason():
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_max_seconds(name):
-    problem = long_problem()
+    problem = long_problem(name)
     ac.solve(problem, name, callback=lambda p: p.passes)  # compile
     with pytest.warns(ac.ConvergenceWarning, match="max_seconds"):
         result = ac.solve(problem, name, tol=0.0, max_passes=10**9, max_seconds=0.3)
@@ -304,7 +316,7 @@ def test_max_seconds(name):
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_callback(name):
-    problem = long_problem()
+    problem = long_problem(name)
     seen = []
     result = ac.solve(problem, name, tol=1e-15,  # no warning: it was asked to stop
                       callback=lambda p: seen.append(p) or p.passes >= 20)
@@ -320,7 +332,7 @@ def test_callback(name):
 @pytest.mark.parametrize("once", [True, False])
 def test_interrupt_from_a_callback(name, when, once):
     """Also when the callback would go on raising."""
-    problem = long_problem()
+    problem = long_problem(name)
     calls = []
 
     def callback(progress):
@@ -345,7 +357,7 @@ def test_other_exceptions_of_a_callback_pass_through():
 CTRL_C = """
 import numpy as np, adacoord as ac
 A = np.random.default_rng(0).standard_normal((2000, 50))
-problem = ac.Problem(A, np.where(A[:, 0] > 0, 1.0, -1.0), "smooth_hinge", l2=1e-12)
+problem = ac.Problem(A, np.where(A[:, 0] > 0, 1.0, -1.0), "smooth_hinge", l2=L2)
 show = lambda p: print("at", p.passes, flush=True)
 r = ac.solve(problem, SOLVER, tol=1e-15, max_passes=10**9, callback=show)
 print("status", r.status, r.passes, r.gap == r.primal - r.dual, problem.gap(r.x, r.y) == r.gap)
@@ -355,7 +367,8 @@ print("status", r.status, r.passes, r.gap == r.primal - r.dual, problem.gap(r.x,
 @pytest.mark.parametrize("name", SOLVERS)
 def test_ctrl_c(name):
     """A signal in the middle of a long run, as a terminal sends it."""
-    process = subprocess.Popen([sys.executable, "-c", CTRL_C.replace("SOLVER", repr(name))],
+    code = CTRL_C.replace("SOLVER", repr(name)).replace("L2", "1e-30" if name in QUICK else "1e-12")
+    process = subprocess.Popen([sys.executable, "-c", code],
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         for line in process.stdout:
@@ -387,7 +400,7 @@ def test_warm_start_from_a_solution_is_done_at_once(name, kind):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_checks_follow_the_passes_alone(name):
     """Two seeds, and a slow callback: the gap is looked at after the same passes."""
-    problem = long_problem()
+    problem = long_problem(name)
     runs = []
     for seed, nap in ((0, 0.0), (1, 0.002)):
         with pytest.warns(ac.ConvergenceWarning):

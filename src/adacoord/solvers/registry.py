@@ -18,7 +18,8 @@ from ..problem import Problem
 class Entry:
     """A solver and its contract.
 
-    ``needs`` may hold ``"strongly_convex"`` (l2 > 0) and ``"smooth"`` (a loss with gamma > 0);
+    ``needs`` may hold ``"strongly_convex"`` (l2 > 0), ``"smooth"`` (a loss with gamma > 0) and
+    ``"quadratic"`` (no l1, no sign);
     ``options`` names the keywords it takes, ``blocks`` says whether it takes losses of several
     numbers a row (multinomial).
     """
@@ -57,6 +58,17 @@ SOLVERS: dict[str, Entry] = {
               "DualCoordinateAscent", needs=frozenset({"strongly_convex"})),
         Entry("sdca", "stochastic dual coordinate ascent, i.i.d. order", "dual_cd",
               "StochasticDualCoordinateAscent", needs=frozenset({"strongly_convex"})),
+        Entry("asdca", "SDCA inside an accelerated proximal point (ASDCA)", "baselines.asdca",
+              "AcceleratedSDCA", needs=_SMOOTH),
+        Entry("sag", "stochastic average gradient (SAG)", "baselines.sag",
+              "StochasticAverageGradient", needs=frozenset({"smooth"}),
+              options=frozenset({"step"})),
+        Entry("afg", "accelerated full gradient with a line search (AFG)", "baselines.afg",
+              "AcceleratedFullGradient", needs=frozenset({"smooth"})),
+        Entry("lbfgs", "L-BFGS with a memory of 30", "baselines.lbfgs", "LimitedMemoryBFGS",
+              needs=frozenset({"smooth", "quadratic"})),
+        Entry("pdhg", "batch primal-dual method of Chambolle and Pock (PDHG)", "baselines.pdhg",
+              "PrimalDualHybridGradient", needs=_SMOOTH),
     )
 }
 
@@ -93,6 +105,11 @@ def resolve(problem: Problem, solver: str, options: dict) -> Entry:
             f"solver={solver!r}: not a solver; use one of auto, {', '.join(SOLVERS)}"
         )
     entry = SOLVERS[name]
+    if "quadratic" in entry.needs and (penalty.l1 > 0.0 or penalty.positive):
+        seen = f"l1={penalty.l1!r}" if penalty.l1 > 0.0 else "positive=True"
+        raise ValueError(
+            f'{seen}: solver="{name}" takes no penalty but l2; use solver="apdc"'
+        )
     if "strongly_convex" in entry.needs and penalty.l2 == 0.0:
         raise ValueError(
             f'l2=0.0: solver="{name}" needs a strongly convex penalty; use l2 > 0, or '
