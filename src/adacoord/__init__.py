@@ -41,11 +41,12 @@ _HOMES = {
     "save_model": "io",
     "load_model": "io",
 }
-_MODULES = ("io", "losses")
+_MODULES = ("datasets", "io", "losses")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
+    from . import datasets as datasets
     from . import io as io
     from . import losses as losses
     from ._certify import Certificate as Certificate

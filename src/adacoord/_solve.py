@@ -82,7 +82,7 @@ def solve(
     ----------
     problem : Problem
     solver : {"auto", "acf", "newton", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", \
-            "sdca", "cd"}
+            "sdca", "cd", "asdca", "sag", "afg", "lbfgs", "pdhg"}
         ``"acf"`` adapts the frequencies of coordinates (Glasmachers and Dogan, 2013): with an l1
         and a smooth loss on working sets of columns, otherwise on rows of the dual, with
         shrinking.  ``"dcd"`` is dual coordinate ascent in shuffled order, ``"sdca"`` with rows
@@ -91,15 +91,17 @@ def solve(
         where one side of A is small.  ``"apdc"`` adapts step sizes and sampling as it goes;
         ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and
         Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on adaptive
-        importance sampling (2021).  ``"auto"`` takes the one that has been measured to be fastest
-        on such problems (:func:`adacoord.solvers.registry.choose`).
+        importance sampling (2021).  ``"asdca"`` (accelerated SDCA), ``"sag"`` (stochastic average
+        gradient), ``"afg"`` (accelerated full gradient), ``"lbfgs"`` and ``"pdhg"`` (Chambolle
+        and Pock) are what the papers compare with.  ``"auto"`` takes the one that has been
+        measured to be fastest on such problems (:func:`adacoord.solvers.registry.choose`).
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.  Without a penalty
         there is no such gap, and :meth:`Problem.stationarity` takes its place.
     max_passes : int
         Stop after so many passes: n row visits each (for ``"cd"``, ``"acf"`` on columns,
-        ``"dspdc"`` and ``"spd1-vr"`` about as many entries touched as A has; for ``"newton"`` an
-        iteration).
+        ``"dspdc"``, ``"spd1-vr"`` and the full gradients ``"afg"``, ``"lbfgs"``, ``"pdhg"`` about
+        as many entries touched as A has; for ``"newton"`` an iteration).
     max_seconds : float, optional
         Stop after so many seconds.  The only thing here that depends on the clock.
     seed : int
@@ -113,7 +115,7 @@ def solve(
     **options
         The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``,
         ``kappa``, ``delta``, ``delta_passes``, ``rho``; for ``"adaspdc"`` ``batch_size``,
-        ``groups``; for
+        ``groups``; for ``"sag"`` ``step`` (in units of 1/L); for
         ``"dspdc"`` and ``"spd1-vr"`` ``sampling``, ``steps``, ``delta``, ``kappa``,
         ``delta_passes``; for ``"acf"`` ``order``, and ``stop="liblinear"`` with ``eps``.
 

@@ -1,4 +1,4 @@
-"""The command line: ``adacoord demo | fit | predict | info``.
+"""The command line: ``adacoord demo | fit | predict | compare | info``.
 
 Exit codes: 0 done, 2 bad input (one line on stderr), 3 not converged (the result is still
 written), 130 interrupted (the best point so far is still written).
@@ -132,6 +132,42 @@ def predict(
         sys.stdout.write(text)
     else:
         output.write_text(text)
+
+
+@app.command()
+def compare(
+    data: Annotated[str, typer.Argument(
+        help="svmlight file, or the name of a data set such as a9a (downloaded if need be)")],
+    solvers: Annotated[str | None, typer.Option(
+        help="such as spdc,spdc:adaptive,sag:step=0.25; default: the usual ones that can")] = None,
+    loss: Annotated[str | None, typer.Option(
+        help="default: logistic on two labels, squared otherwise")] = None,
+    l1: Annotated[float, typer.Option(help="weight of |x|_1")] = 0.0,
+    l2: Annotated[float | None, typer.Option(
+        help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")] = None,
+    positive: Annotated[bool, typer.Option("--positive", help="only x >= 0")] = False,
+    intercept: Annotated[bool, typer.Option(help="fit an unpenalised intercept")] = True,
+    tol: Annotated[float, typer.Option(help="relative duality gap to reach")] = 1e-6,
+    max_passes: Annotated[int, typer.Option(help="passes a solver may take")] = 200,
+    max_seconds: Annotated[float | None, typer.Option(help="seconds a run may take")] = None,
+    seeds: Annotated[int, typer.Option(help="runs of each solver, with seeds 0, 1, ...")] = 1,
+    report: Annotated[Path | None, typer.Option(help="write an HTML page here")] = None,
+    csv: Annotated[Path | None, typer.Option(help="write every gap check here")] = None,
+    plot: Annotated[list[Path] | None, typer.Option(
+        help="write a picture here: .png, .svg or .pdf; may be given several times")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
+) -> None:
+    """Run several solvers on one problem, on one judge; write tables, plots and a report."""
+    from .report.command import run
+
+    code = run(
+        out, err, data=data, solvers=solvers, seeds=seeds, report=report, csv=csv,
+        plots=plot or [], quiet=quiet,
+        model={"loss": loss, "l1": l1, "l2": l2, "positive": positive, "intercept": intercept},
+        limits={"tol": tol, "max_passes": max_passes, "max_seconds": max_seconds},
+    )
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command()

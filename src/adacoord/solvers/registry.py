@@ -76,6 +76,17 @@ SOLVERS: dict[str, Entry] = {
               "StochasticDualCoordinateAscent", needs=frozenset({"strongly_convex"})),
         Entry("newton", "Newton's method with Cholesky's factorisation", "newton", "Newton",
               needs=frozenset({"differentiable", "quadratic"}), blocks=True, unpenalised=True),
+        Entry("asdca", "SDCA inside an accelerated proximal point (ASDCA)", "baselines.asdca",
+              "AcceleratedSDCA", needs=_SMOOTH),
+        Entry("sag", "stochastic average gradient (SAG)", "baselines.sag",
+              "StochasticAverageGradient", needs=frozenset({"smooth"}),
+              options=frozenset({"step"})),
+        Entry("afg", "accelerated full gradient with a line search (AFG)", "baselines.afg",
+              "AcceleratedFullGradient", needs=frozenset({"smooth"})),
+        Entry("lbfgs", "L-BFGS with a memory of 30", "baselines.lbfgs", "LimitedMemoryBFGS",
+              needs=frozenset({"smooth", "quadratic"})),
+        Entry("pdhg", "batch primal-dual method of Chambolle and Pock (PDHG)", "baselines.pdhg",
+              "PrimalDualHybridGradient", needs=_SMOOTH),
     )
 }
 

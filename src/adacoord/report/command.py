@@ -1,0 +1,119 @@
+"""``adacoord compare``: from a file's name to the tables and the files that were asked for."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from .. import datasets
+from .._solve import _check_limits
+from ..io import load_svmlight
+from ..io.digested import replacing
+from ..progress import ProgressLine
+from ..training import make_problem
+from .runs import LEVELS, as_csv, compare, contenders, summarise
+
+NOT_CONVERGED, INTERRUPTED = 3, 130
+
+
+def run(
+    out: Console, err: Console, *, data: str, solvers: str | None, seeds: int,
+    report: Path | None, csv: Path | None, plots: list[Path], quiet: bool, model: dict,
+    limits: dict,
+) -> int:
+    """Do it; returns the exit code."""
+    _check_files(report, csv, plots)
+    if seeds < 1:
+        raise ValueError(f"--seeds {seeds}: at least one run of each solver is needed")
+    A, targets = _load(data, quiet)
+    problem, _ = make_problem(A, targets, **model)
+    _check_limits(problem, limits["tol"], limits["max_passes"], limits["max_seconds"], 0)
+    who = contenders(solvers, problem)
+    err.print(str(problem), markup=False)
+
+    @contextmanager
+    def watch(label):
+        with ProgressLine(label, limits["tol"], err) as line:
+            yield line.update
+
+    runs = compare(problem, who, seeds=seeds, **limits, watch=None if quiet else watch)
+    _print(out, runs)
+    title = f"{Path(data).name}: {problem.loss.name}, l2 = {problem.penalty.l2:.4g}" + (
+        f", l1 = {problem.penalty.l1:.4g}" if problem.penalty.l1 else "")
+    settings = {"data": data, **model, **limits, "seeds": seeds,
+                "solvers": ", ".join(c.label for c in who)}
+    settings |= {"loss": problem.loss.name, "l2": problem.penalty.l2}
+    if csv is not None:
+        _write(csv, as_csv(runs))
+    for plot in plots:
+        from .plots import draw
+
+        draw(runs, limits["tol"], title, plot)
+    if report is not None:
+        from .html import render
+
+        _write(report, render(runs, problem, title=title, settings=settings,
+                              command=_command(data, who, settings)))
+    for path in [p for p in (csv, *plots, report) if p is not None]:
+        err.print(f"written: {path}", markup=False, soft_wrap=True)
+    if runs[-1].result.status == "interrupted":
+        return INTERRUPTED
+    return 0 if any(r.result.converged for r in runs) else NOT_CONVERGED
+
+
+def _check_files(report: Path | None, csv: Path | None, plots: list[Path]) -> None:
+    """What could fail after the runs is tried before them."""
+    for option, path in (("report", report), ("csv", csv), *(("plot", p) for p in plots)):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ValueError(f"--{option} {path}: there is no such folder to write it to")
+    if plots:
+        from .plots import check
+
+        for path in plots:
+            check(path)
+
+
+def _load(data: str, quiet: bool):
+    """A file if there is one of this name, else a data set."""
+    if Path(data).exists() or Path(data).name != data:
+        return load_svmlight(data)
+    try:
+        return datasets.load(data, verbose=not quiet)
+    except ValueError as error:
+        raise ValueError(f"{error} (nor is there a file {data})") from None
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def _print(out: Console, runs) -> None:
+    rows = summarise(runs)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("solver", min_width=max(len(row.label) for row in rows), no_wrap=True)
+    for kind in ("passes", "seconds"):
+        for level in LEVELS:
+            table.add_column(f"{kind} to {level:.0e}".replace("e-0", "e-"), justify="right")
+    table.add_column("relative gap", justify="right")
+    for row in rows:
+        cells = ["-" if entry is None else f"{entry[0]:g}" for entry in row.passes]
+        cells += ["-" if entry is None else f"{entry[0]:.3g}" for entry in row.seconds]
+        table.add_row(row.label, *cells, f"{row.relative_gap:.2e}")
+    out.print(table)
+
+
+def _command(data: str, who, settings: dict) -> str:
+    """The command that gives these runs again."""
+    words = ["adacoord", "compare", data, "--solvers", ",".join(c.label for c in who)]
+    for name in ("loss", "l1", "l2", "tol", "max_passes", "max_seconds", "seeds"):
+        value = settings[name]
+        if value is not None and value != {"l1": 0.0, "seeds": 1}.get(name):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    words += ["--positive"] * settings["positive"]
+    words += ["--no-intercept"] * (not settings["intercept"])
+    return shlex.join(words)

@@ -1,0 +1,94 @@
+"""What full gradients do with each row's prediction, one loop for each: no entry of A is touched.
+
+In NumPy these sums, their temporaries and the search for the intercept took ten times as long as
+the products with A they stand between (a9a: 20 ms an iteration of AFG, and 0.8 for its products).
+For smooth losses of one number a row: the quadratic ones with alpha > 0, and logistic.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..._jit import jit
+from ...losses import LOGISTIC, MARGIN
+
+
+@jit
+def _row(code, alpha, epsilon, lo, hi, z, b):
+    """(phi, phi', phi'') at ``z``; phi'' from the right or the left at a joint."""
+    if code == LOGISTIC:
+        m = b * z
+        e = math.exp(-abs(m))
+        q = e / (1.0 + e) if m >= 0.0 else 1.0 / (1.0 + e)
+        return math.log1p(e) + max(-m, 0.0), -b * q, q * (1.0 - q)
+    if code == MARGIN and b < 0.0:
+        lo, hi = -hi, -lo
+    r = z - b
+    free = (max(r - epsilon, 0.0) + min(r + epsilon, 0.0)) / alpha
+    v = min(max(free, lo), hi)
+    bend = 1.0 / alpha if v == free and abs(r) >= epsilon else 0.0
+    return v * r - epsilon * abs(v) - 0.5 * alpha * v * v, v, bend
+
+
+@jit
+def slopes(code, alpha, epsilon, lo, hi, z, c, b, out):
+    """out_i = phi_i'(z_i + c)."""
+    for i in range(z.shape[0]):
+        out[i] = _row(code, alpha, epsilon, lo, hi, z[i] + c, b[i])[1]
+
+
+@jit
+def along_line(code, alpha, epsilon, lo, hi, z, direction, t, b, share):
+    """sum_i share_i phi_i'(z_i + t direction_i) direction_i: the slope along a line."""
+    total = 0.0
+    for i in range(z.shape[0]):
+        v = _row(code, alpha, epsilon, lo, hi, z[i] + t * direction[i], b[i])[1]
+        total += share[i] * v * direction[i]
+    return total
+
+
+@jit
+def model_error(code, alpha, epsilon, lo, hi, z, c, new, new_c, b, share):
+    """How far f at ``new`` lies above its linear model from ``z``: (the difference, half the change
+    of the slope along the move, f at ``z``)."""
+    excess = bend = value = 0.0
+    for i in range(z.shape[0]):
+        phi, v, _ = _row(code, alpha, epsilon, lo, hi, z[i] + c, b[i])
+        after, w, _ = _row(code, alpha, epsilon, lo, hi, new[i] + new_c, b[i])
+        move = new[i] - z[i]
+        excess += share[i] * (after - phi - v * move)
+        bend += share[i] * (w - v) * move
+        value += share[i] * phi
+    return excess, 0.5 * bend, value
+
+
+@jit
+def best_shift(code, alpha, epsilon, lo, hi, z, near, b, share):
+    """argmin_c sum_i share_i phi_i(z_i + c): Newton from ``near``, kept inside a bracket."""
+    c, low, high, reach = near, -np.inf, np.inf, 1.0
+    for _ in range(200):
+        slope = size = bend = 0.0
+        for i in range(z.shape[0]):
+            _, v, h = _row(code, alpha, epsilon, lo, hi, z[i] + c, b[i])
+            slope += share[i] * v
+            size += share[i] * abs(v)
+            bend += share[i] * h
+        if abs(slope) <= 1e-16 * size:
+            return c
+        if slope > 0.0:
+            high = c
+        else:
+            low = c
+        new = c - slope / bend if bend > 0.0 else np.inf
+        if abs(new - c) <= 1e-11 * (1.0 + abs(c)):
+            return new  # Newton's error is the square of its step
+        if not low < new < high or abs(new - c) > reach:
+            if low > -np.inf and high < np.inf:
+                new = 0.5 * (low + high)
+            else:  # no bracket yet: where phi is flat, Newton's step leads anywhere
+                new = c - reach if slope > 0.0 else c + reach
+                reach *= 2.0
+        c = new
+    return c  # one class has all the weight: there is no best one
