@@ -30,7 +30,8 @@ def decades(first: int, last: int) -> tuple[float, ...]:
 class Peer:
     """A contender: its library, the kinds of problem it takes, and its ladder of tolerances.
 
-    ``refuses`` gives the reason why it cannot take a task of its kind, or None.
+    ``refuses`` gives the reason why it cannot take a task of its kind, or None; ``warm`` the
+    options of the warm-up that make it compile what the task will need.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Peer:
     fit: Callable[..., Any]
     ladder: tuple[float, ...]
     refuses: Callable[[Task], str | None] = lambda task: None
+    warm: Callable[[Task], dict[str, Any]] = lambda task: {}
 
 
 def ours(task: Task, tol: float, *, solver: str = "auto", limit: float = np.inf):
@@ -234,7 +236,15 @@ def no_such(kind: str) -> Callable[[Task], str]:
     return lambda task: f"has no {kind}"
 
 
-OURS = Peer("adacoord", "adacoord", "any", ours, (1e-6,))
+def chosen(task: Task) -> dict[str, Any]:
+    """What ``auto`` takes for the task; for 200 rows of it, it may take another."""
+    from adacoord import Problem
+    from adacoord.solvers.registry import choose
+
+    return {"solver": choose(Problem(task.A, task.b, loss=task.loss, l1=task.l1, l2=task.l2))}
+
+
+OURS = Peer("adacoord", "adacoord", "any", ours, (1e-6,), warm=chosen)
 
 #: The likely winners first: what they need bounds how long the others may take.
 PEERS = (

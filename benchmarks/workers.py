@@ -128,11 +128,14 @@ def serve(pipe: Connection, name: str, kind: str) -> None:
                 small = task.small()
                 started = time.process_time()
                 importlib.import_module(peer.library)
-                peer.fit(small, peer.ladder[0], **rest[1])
+                options = rest[1]
+                if options.get("solver", "auto") == "auto":
+                    options = options | peer.warm(task)
+                peer.fit(small, peer.ladder[0], **options)
                 answer = time.process_time() - started
                 # x = 0 may do for the loosest tolerance, and leaves kernels uncompiled; the
                 # tightest may take minutes.
-                peer.fit(small, peer.ladder[len(peer.ladder) // 2], **rest[1])
+                peer.fit(small, peer.ladder[len(peer.ladder) // 2], **options)
             elif what == "task":
                 answer, task = None, read(rest[0])
             else:

@@ -111,7 +111,8 @@ def adaptive_sweeps(
         full = memory[FULL] != 0.0
         learning = memory[LEARNING] != 0.0
         if full:
-            order[:n] = rows
+            for t in range(n):  # a slice would take a second more to compile
+                order[t] = rows[t]
             shuffle(order, n, state)
             visits = n
         else:
@@ -200,7 +201,8 @@ def adaptive_sweeps(
             due = eps if eps > 0.0 else PATIENCE * memory[RANGE]
             if high - low <= due or memory[SINCE] >= LATEST * n or size == 0:
                 memory[FULL] = 1.0
-                resting[:] = 0
+                for t in range(resting.shape[0]):
+                    resting[t] = 0
         if memory[VISITS] >= budget or memory[FINISHED] != 0.0:
             break
     memory[SIZE], memory[INTERCEPT], memory[BALANCE], memory[MEAN] = size, c, balance, mean
