@@ -122,6 +122,20 @@ def solve(
     ConvergenceWarning
         When it stopped before ``tol`` for another reason than the callback or Ctrl-C.
     """
+    result = run(
+        problem, solver, tol=tol, max_passes=max_passes, max_seconds=max_seconds, seed=seed,
+        start=start, callback=callback, verbose=verbose, options=options,
+    )
+    if result.status in ("max_passes", "max_seconds", "no minimum"):
+        warnings.warn(advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
+    return result
+
+
+def run(
+    problem, solver, *, tol, max_passes, options, max_seconds=None, seed=0, start=None,
+    callback=None, verbose=False,
+) -> Result:
+    """:func:`solve` without its warning."""
     _check_limits(problem, tol, max_passes, max_seconds, seed)
     entry = resolve(problem, solver, options)
     if callback is not None and not callable(callback):
@@ -146,20 +160,13 @@ def solve(
             show=show,
         )
         status = monitor.run(make_solver, start)
-    result = Result(
+    return Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
         dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
         converged=status in ("converged", "stationary, no certificate"), status=status,
         passes=monitor.passes, seconds=monitor.seconds, history=monitor.history,
         solver=entry.name,
     )
-    if status in ("max_passes", "max_seconds", "no minimum"):
-        advice = (
-            _advice(problem, result, tol) if problem.has_certificate
-            else _unpenalised_advice(result, tol, monitor.stationarity)
-        )
-        warnings.warn(advice, ConvergenceWarning, stacklevel=2)
-    return result
 
 
 def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
@@ -192,12 +199,20 @@ def _limit(result: Result) -> str:
     )
 
 
-def _unpenalised_advice(result: Result, tol: float, stationarity: float) -> str:
+def advice(problem: Problem, result: Result, tol: float) -> str:
+    """What to say of a result that stopped before ``tol``: what was reached, what to do."""
+    if problem.has_certificate:
+        return _advice(problem, result, tol)
+    return _unpenalised_advice(problem, result, tol)
+
+
+def _unpenalised_advice(problem: Problem, result: Result, tol: float) -> str:
     if result.status == "no minimum":
         return (
             "l1=0.0 and l2=0.0: the coefficients found separate the classes, so larger ones are "
             "better for ever and there is no minimum; add a penalty such as l2=1e-8"
         )
+    stationarity = problem.stationarity(result.x, result.intercept)
     return (
         f"{result.solver} stopped at {_limit(result)} with slopes at a cosine of "
         f"{stationarity:.2e} to the columns; tol={tol:g} was asked for. Without a penalty a "
