@@ -27,7 +27,7 @@ from .problem import Problem
 
 #: Unknowns of the largest system: what a step costs stays below some 20 ms.
 UNKNOWNS = 400
-#: Steps of one attempt.  Those that succeed took 2-10.
+#: Steps of one attempt.
 STEPS = 15
 
 
@@ -36,15 +36,22 @@ def polish(problem: Problem, x: np.ndarray, intercept: float, y: np.ndarray):
     with one_thread(), np.errstate(all="ignore"):
         conditions = Conditions(problem)
         x, c, y = conditions.inside(x), float(intercept), np.asarray(y, dtype=np.float64)
-        last = None
+        last, changes = None, np.inf
         for step in range(1, STEPS + 1):
             guess = conditions.guess(x, c, y)
+            if last is not None:
+                before = changes
+                changes = sum(int(np.sum(a != b)) for a, b in zip(guess, last, strict=True))
+                # Attempts that succeed change less of the guess each time (6, 2, 0); those that
+                # do not wander about.
+                if changes >= before > 0:
+                    return None
             new = conditions.step(x, c, y, guess)
             if new is None or not all(np.isfinite(part).all() for part in new):
                 return None
             moved = max(_share(new[0] - x, new[0]), _share(new[2] - y, new[2]))
             x, c, y = new
-            if moved <= 1e-11 and last is not None and all(map(np.array_equal, guess, last)):
+            if moved <= 1e-11 and changes == 0:
                 return (conditions.outside(x), c, y), step
             last = guess
     return None
