@@ -95,6 +95,8 @@ def solve_well(
             legs.run("auto", 1e-4 * width, RUN_ON, other)
             if legs.polish():
                 return legs.result(tol)
+            if not legs.point.converged:  # too hard: leave what passes there are to the others
+                break
             y = legs.point.y
     for goal in (tol, *TOLERANCES):
         if goal == tol or goal < legs.relative_gap <= tol:
