@@ -41,7 +41,8 @@ class Reporter:
         return self._subtask("gap check", [progress])
 
     def solved(self, results) -> None:
-        """One more problem of several is done."""
+        """One more problem is done."""
+        self.results = results
         if self.active and not self.single:
             self._subtask("problem", results)
 
@@ -60,5 +61,6 @@ class Reporter:
         with callback_management_context(self.estimator):
             if error[0] is None:
                 self.context.call_on_fit_task_end(
-                    estimator=self.estimator, reconstruction_attributes={}, **self.data
+                    estimator=self.estimator, reconstruction_attributes=self.shape(self.results),
+                    **self.data,
                 )
