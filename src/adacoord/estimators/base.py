@@ -142,7 +142,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         text = text.replace("max_passes", "max_iter")
         if len(results) > 1:
             text = f"{len(short)} of {len(results)} problems stopped early; the worst: {text}"
-        warnings.warn(text, EstimatorConvergenceWarning, stacklevel=4)
+        warnings.warn(text, EstimatorConvergenceWarning, stacklevel=5)
 
     def _store(self, results: list[Result], single: bool) -> None:
         """The certificate's attributes: numbers for a single problem, arrays for several."""
