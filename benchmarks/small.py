@@ -96,7 +96,7 @@ def main() -> None:
         best = min(values) * (1.0 - np.max(np.nan_to_num(ours.relative_gap_)))
         far = [(v - best) / abs(best) for v in values]
         ratios.append(mine / other)
-        print(f"{name:14} {str(ours):44} {mine:8.2f} {other:8.2f} {mine / other:6.2f} "
+        print(f"{name:14} {ours!s:44} {mine:8.2f} {other:8.2f} {mine / other:6.2f} "
               f"{far[0]:8.1e} {far[1]:8.1e}", flush=True)
     print(f"median ratio {np.median(ratios):.2f}, largest {max(ratios):.2f}")
 

@@ -24,8 +24,9 @@ import numpy as np
 from ._polish import polish
 from ._solve import Result, run
 from .losses import MARGIN, _Quadratic
-from .monitor import History
+from .monitor import History, Progress
 from .problem import Problem
+from .solvers.base import start_point
 from .solvers.registry import choose
 
 #: Entries (n x d) of a problem that counts as small.
@@ -37,6 +38,15 @@ RUN_ON, REFINE = 200, 6
 #: Relative gaps at which to try again; and smoothing widths, in units of the targets.
 TOLERANCES = (1e-6, 1e-8, 1e-10)
 WIDTHS = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A primal and a dual point: what a run starts from."""
+
+    x: np.ndarray
+    intercept: float | np.ndarray
+    y: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -85,19 +95,10 @@ def solve_well(
         if legs.solver == "newton":
             legs.run("newton", 1e-13, REFINE)  # each step doubles the digits
         return legs.result(tol)
-    if solver == "auto" and not problem.loss.differentiable:
-        unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
-        y = problem.loss.start(problem.b) if start is None else problem.into_domain(start.y)
-        for width in WIDTHS:
-            other = rounded(problem, width * unit, y)
-            if choose(other) == "apdc":  # which rounds kinks off itself
-                break
-            legs.run("auto", 1e-4 * width, RUN_ON, other)
-            if legs.polish():
-                return legs.result(tol)
-            if not legs.point.converged:  # too hard: leave what passes there are to the others
-                break
-            y = legs.point.y
+    if solver == "auto" and (
+        legs.polish() if problem.loss.differentiable else _by_rounding(problem, legs)
+    ):
+        return legs.result(tol)
     for goal in (tol, *TOLERANCES):
         if goal == tol or goal < legs.relative_gap <= tol:
             legs.run(solver, goal, max_passes if goal == tol else RUN_ON)
@@ -106,15 +107,32 @@ def solve_well(
     return legs.result(tol)
 
 
+def _by_rounding(problem: Problem, legs: Legs) -> bool:
+    """Lead a problem with kinks to where a guess succeeds; False where that does not work."""
+    unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
+    for width in WIDTHS:
+        other = rounded(problem, width * unit, legs.point.y)
+        if not legs.newton(other):
+            if choose(other) == "apdc":  # which rounds kinks off itself
+                return False
+            legs.run("auto", 1e-4 * width, RUN_ON, other)
+            if legs.over or not legs.point.converged:
+                return bool(legs.status)
+        if legs.polish():
+            return True
+    return False
+
+
 class Legs:
     """One run after the other, each from where the last one ended; the best points of them all."""
 
     def __init__(self, problem: Problem, max_passes: int, start, options: dict):
         self.problem, self.left, self.options = problem, max_passes, options
-        self.point = start
+        self.start = start
+        self.point = Point(*start_point(problem, start))
         self.primal, self.dual = np.inf, -np.inf if problem.has_certificate else np.nan
         self.history = History()
-        self.solver = self.status = ""
+        self.solver, self.status = "newton", ""
         self.passes, self.operations, self.began = 0, 0, perf_counter()
 
     @property
@@ -130,34 +148,61 @@ class Legs:
         if self.over:
             return
         leg = run(other or self.problem, solver, tol=tol, max_passes=min(passes, self.left),
-                  start=self.point, **self.options)
-        self.point, self.solver = leg, leg.solver
+                  start=self.start, **self.options)
+        self.start = self.point = leg
+        self.solver = leg.solver
         if leg.status not in ("converged", "max_passes"):
             self.status = leg.status
-        self.left -= leg.passes
-        self._look(leg.x, leg.intercept, leg.y, leg.passes, int(leg.history.operations[-1]))
+        self._spend(leg.passes, int(leg.history.operations[-1]))
+        self._look(leg.x, leg.intercept, leg.y)
+
+    def newton(self, other: Problem) -> bool:
+        """Bare Newton's method on ``other``; whether it got there."""
+        found = self._newton(other)
+        if found is not None:
+            self.start = self.point = found
+        return found is not None
 
     def polish(self) -> bool:
         """Try to end it here; True if there is nothing left to do."""
         if self.status:
             return True
-        p = self.point
-        try:
-            found = polish(self.problem, p.x, p.intercept, p.y)
-        except KeyboardInterrupt:
-            self.status = "interrupted"
-            return True
+        found = self._newton(self.problem)
         if found is not None:
-            point, steps = found
-            self._look(*point, steps, 3 * steps * self.problem.matrix.nnz)
+            self._look(found.x, found.intercept, found.y)
+            self._report()
             if self.relative_gap <= 1e3 * ROUNDING:
                 return True
         return self.over
 
-    def _look(self, x, c, y, passes: int, operations: int) -> None:
+    def _newton(self, problem: Problem) -> Point | None:
+        p = self.point
+        try:
+            found = polish(problem, p.x, p.intercept, p.y, steps=self.left)
+        except KeyboardInterrupt:
+            self.status = "interrupted"
+            return None
+        if found is None:
+            return None
+        point, steps = found
+        self._spend(steps, 3 * steps * problem.matrix.nnz)
+        return Point(*point)
+
+    def _spend(self, passes: int, operations: int) -> None:
+        self.passes, self.left = self.passes + passes, self.left - passes
+        self.operations += operations
+
+    def _report(self) -> None:
+        callback = self.options["callback"]
+        if callback is not None and callback(Progress(
+            self.passes, perf_counter() - self.began, self.primal, self.dual,
+            self.primal - self.dual, self.relative_gap, 0.0, self.x, self.intercept,
+        )):
+            self.status = "callback"
+
+    def _look(self, x, c, y) -> None:
         """Judge a point by the problem's own certificate, and keep what is best."""
-        problem, primal, dual = self.problem, np.inf, np.nan
-        self.passes, self.operations = self.passes + passes, self.operations + operations
+        problem, dual = self.problem, np.nan
         with np.errstate(over="ignore", invalid="ignore"):
             primal = problem.primal(x, c)
             if problem.has_certificate:
