@@ -152,7 +152,7 @@ class Conditions:
         M[np.arange(S.size), np.arange(S.size)] += penalty.l2
         right[:m] = -(B.T @ (self.w * y))
         right[: S.size] -= penalty.l2 * x[S] + penalty.l1 * signs[S]
-        delta = _solve_symmetric(M, right)
+        delta = _solve_symmetric(M, right, exact=not self.kinked)
         if delta is None:
             return None
         x[S] += delta[: S.size]
@@ -182,10 +182,11 @@ def _gram(B, weight):
     return (B.T * weight) @ B
 
 
-def _solve_symmetric(M, right):
+def _solve_symmetric(M, right, exact):
     """The shortest solution: degenerate optima leave directions that are free.
 
-    None if there is none, as where no row bends in the direction of the intercept.
+    Where there is none, as where no row bends in the direction of the intercept, None if it has
+    to be ``exact``: more rows guessed at a kink than fit there leave the next guess a better one.
     """
     scale = np.sqrt(np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300))
     scaled, right = M / np.outer(scale, scale), right / scale
@@ -196,7 +197,9 @@ def _solve_symmetric(M, right):
             return lapack.dgetrs(factors, pivots, right)[0] / scale
     delta = np.linalg.lstsq(scaled, right, rcond=SINGULAR)[0]
     missed = np.max(np.abs(scaled @ delta - right), initial=0.0)
-    return delta / scale if missed <= 1e-6 * np.max(np.abs(right), initial=0.0) else None
+    if exact and missed > 1e-6 * np.max(np.abs(right), initial=0.0):
+        return None
+    return delta / scale
 
 
 def dense(matrix: Matrix) -> np.ndarray:
