@@ -41,8 +41,8 @@ STAND_INS = {
     "LinearSVR": _stand_in(ac.LinearSVR, intercept_scaling=1.0),
     "LogisticRegression": _stand_in(ac.LogisticRegression),
     "Ridge": _stand_in(ac.Ridge),
-    "Lasso": _stand_in(ac.Lasso),
-    "ElasticNet": _stand_in(ac.ElasticNet),
+    "Lasso": ac.Lasso,
+    "ElasticNet": ac.ElasticNet,
 }
 
 

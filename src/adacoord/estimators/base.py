@@ -157,14 +157,15 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     # ---- warm starts --------------------------------------------------------------------
 
-    def _starts(self, problems: list[Problem], rows: bool = True) -> list[Any]:
+    def _starts(self, problems: list[Problem]) -> list[Any]:
         """Where to start: the last fit, if ``warm_start`` asks for it and its shape fits."""
         nothing = [None] * len(problems)
         if not self.warm_start or not hasattr(self, "coef_"):
             return nothing
         x = self.coef_.toarray() if sparse.issparse(self.coef_) else np.asarray(self.coef_)
         x = np.atleast_2d(x).astype(np.float64)
-        c = np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), (x.shape[0],))
+        c = np.asarray(getattr(self, "intercept_", 0.0), dtype=np.float64)
+        c = np.broadcast_to(c, (x.shape[0],))
         y = np.atleast_2d(getattr(self, "dual_coef_", np.empty((0, 0))))
         first = problems[0]
         if first.loss.blocks:
