@@ -11,12 +11,12 @@ from adacoord.solvers.registry import SOLVERS
 
 ESTIMATORS = [
     ac.LinearSVC(), ac.LinearSVC(loss="hinge"), ac.LinearSVC(loss="smooth_hinge"),
-    # weights of 1e3 and 1e-4 on two classes: of what takes l1, only working sets cope
-    *([ac.LinearSVC(penalty="l1")] if "acf" in SOLVERS else []),
+    # weights of 1e3 and 1e-4 on two classes: of what takes l1 alone, only working sets cope
+    *([ac.LinearSVC(penalty="l1"), ac.LogisticRegression(l1_ratio=1.0, multi_class="ovr")]
+      if "acf" in SOLVERS else []),
     ac.LinearSVC(penalty="elasticnet"),
     ac.LinearSVC(intercept_scaling=1.0),
     ac.LogisticRegression(), ac.LogisticRegression(multi_class="ovr"),
-    ac.LogisticRegression(l1_ratio=1.0, multi_class="ovr"),
     ac.LinearSVR(), ac.LinearSVR(loss="squared_epsilon_insensitive"),
     ac.Ridge(), ac.Ridge(positive=True), ac.Lasso(alpha=0.1), ac.Lasso(), ac.ElasticNet(alpha=0.1),
     ac.ERMClassifier(), ac.ERMClassifier(loss="multinomial"),
