@@ -38,6 +38,10 @@ _HOMES = {
     "path": "_path",
     "Path": "_path",
     "ConvergenceWarning": "exceptions",
+    **dict.fromkeys(
+        ("LinearSVC", "LinearSVR", "LogisticRegression", "Ridge", "Lasso", "ElasticNet",
+         "ERMClassifier", "ERMRegressor"), "estimators",
+    ),
     "save_model": "io",
     "load_model": "io",
 }
@@ -55,6 +59,14 @@ if TYPE_CHECKING:
     from ._path import path as path
     from ._solve import Result as Result
     from ._solve import solve as solve
+    from .estimators import ElasticNet as ElasticNet
+    from .estimators import ERMClassifier as ERMClassifier
+    from .estimators import ERMRegressor as ERMRegressor
+    from .estimators import Lasso as Lasso
+    from .estimators import LinearSVC as LinearSVC
+    from .estimators import LinearSVR as LinearSVR
+    from .estimators import LogisticRegression as LogisticRegression
+    from .estimators import Ridge as Ridge
     from .exceptions import ConvergenceWarning as ConvergenceWarning
     from .io import load_model as load_model
     from .io import save_model as save_model

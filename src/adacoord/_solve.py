@@ -134,7 +134,6 @@ def solve(
         start=start, callback=callback, verbose=verbose, options=options,
     )
     if result.status in ("max_passes", "max_seconds", "no minimum"):
-        advice = _advice if problem.has_certificate else _unpenalised_advice
         warnings.warn(advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
     return result
 
@@ -205,6 +204,13 @@ def _limit(result: Result) -> str:
         f"max_passes={result.passes}" if result.status == "max_passes"
         else f"max_seconds after {result.passes} passes"
     )
+
+
+def advice(problem: Problem, result: Result, tol: float) -> str:
+    """What to say of a result that stopped before ``tol``: what was reached, what to do."""
+    if problem.has_certificate:
+        return _advice(problem, result, tol)
+    return _unpenalised_advice(problem, result, tol)
 
 
 def _unpenalised_advice(problem: Problem, result: Result, tol: float) -> str:

@@ -47,7 +47,7 @@ class History:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is given at each gap check."""
+    """What a callback is given at each gap check; ``x`` and ``intercept`` are the best so far."""
 
     passes: int
     seconds: float
@@ -56,6 +56,8 @@ class Progress:
     gap: float
     relative_gap: float
     tol: float
+    x: np.ndarray
+    intercept: float | np.ndarray
 
 
 class Monitor:
@@ -143,7 +145,7 @@ class Monitor:
         )
         progress = Progress(
             solver.passes, seconds, self.best_primal, self.best_dual, self.gap,
-            self.relative_gap, self.tol,
+            self.relative_gap, self.tol, self.x, self.intercept,
         )
         if self.show:
             self.show(progress)

@@ -1,0 +1,212 @@
+"""What the estimators share: checked input, one or more problems, and what they leave behind.
+
+An estimator says which problems its data make (:class:`Task` each); this file solves them and
+sets the fitted attributes.
+
+=================  ============================================================================
+``coef_``          the coefficients, as scikit-learn's class of that name shapes them
+``intercept_``     not penalised, unless ``intercept_scaling`` asks for liblinear's
+``n_iter_``        passes over the data
+``dual_coef_``     y of the dual problem, shaped as ``coef_`` with rows in place of columns
+``dual_gap_``      P - D, a bound on how far P is from its least value; one number a problem
+``relative_gap_``  (P - D)/max(|P|, |D|, 1e-12 |P(0)|): at most ``tol``, or there was a warning
+``history_``       what each gap check saw; one a problem
+``solver_``        the method that ran
+=================  ============================================================================
+
+P is in the papers' scaling, a mean over the rows; without a penalty there is no gap, and both
+are NaN.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from .._small import solve_well
+from .._solve import Result, advice
+from ..exceptions import ConvergenceWarning
+from ..matrix import Matrix, as_matrix
+from ..problem import Problem
+from ..solvers.registry import SOLVERS
+from .callbacks import CallbackSupportMixin, Reporter
+
+FLOATS = (np.float64, np.float32)
+
+
+class EstimatorConvergenceWarning(ConvergenceWarning, SklearnConvergenceWarning):
+    """A fit stopped before the gap it was asked for; scikit-learn's filters know it too."""
+
+
+@dataclass
+class Task:
+    """One problem of a fit."""
+
+    problem: Problem
+    start: Any = None
+
+
+class LinearEstimator(CallbackSupportMixin, BaseEstimator):
+    """The shared fit; see the module's docstring."""
+
+    #: Constraints on what every estimator takes.
+    _parameter_constraints: dict = {
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto", *SOLVERS})],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---- input --------------------------------------------------------------------------
+
+    def _validated(self, X, y, **how):
+        """(X, y) as arrays, X in float32 or float64 rows."""
+        return validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **how)
+
+    def _weights(self, sample_weight, X) -> np.ndarray | None:
+        """Sample weights as float64, or None."""
+        if sample_weight is None:
+            return None
+        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not w.any():
+            raise ValueError(
+                "sample_weight is zero for every row: at least one must be positive"
+            )
+        return w
+
+    # ---- solving ------------------------------------------------------------------------
+
+    def _solve(self, tasks: list[Task], X, y, sample_weight, shape) -> list[Result]:
+        """Solve the problems, in turn or ``n_jobs`` at a time, and warn once.
+
+        ``shape`` turns the results so far into ``coef_`` and ``intercept_``, for callbacks.
+        """
+        # None is scikit-learn's "any": here 0, so that a fit is the same whenever it runs
+        seed = 0
+        if self.random_state is not None:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        limits = {
+            "tol": self.tol, "max_passes": 1000 if self.max_iter is None else self.max_iter,
+            "seed": seed, "verbose": bool(self.verbose),
+        }
+        with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
+            jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
+            if min(jobs, len(tasks)) > 1:  # kernels release the GIL
+                results = Parallel(n_jobs=jobs, backend="threading")(
+                    delayed(solve_well)(t.problem, self.solver, start=t.start, **limits)
+                    for t in tasks
+                )
+            else:
+                results = []
+                for task in tasks:
+                    results.append(solve_well(
+                        task.problem, self.solver, start=task.start,
+                        callback=report.progress, **limits,
+                    ))
+                    report.solved(results)
+                    if results[-1].status == "interrupted":
+                        results += [_untouched(t.problem) for t in tasks[len(results):]]
+                        break
+        self._warn(tasks, results)
+        return results
+
+    def _warn(self, tasks, results) -> None:
+        short = [i for i, r in enumerate(results)
+                 if r.status in ("max_passes", "max_seconds", "no minimum")]
+        if not short:
+            return
+        gaps = [np.nan_to_num(results[i].relative_gap, nan=np.inf) for i in short]
+        worst = short[int(np.argmax(gaps))]
+        text = advice(tasks[worst].problem, results[worst], self.tol)
+        text = text.replace("max_passes", "max_iter")
+        if len(results) > 1:
+            text = f"{len(short)} of {len(results)} problems stopped early; the worst: {text}"
+        warnings.warn(text, EstimatorConvergenceWarning, stacklevel=5)
+
+    def _store(self, results: list[Result], single: bool) -> None:
+        """The certificate's attributes: numbers for a single problem, arrays for several."""
+        def of(values):
+            return values[0] if single else np.array(values)
+
+        self.dual_gap_ = of([float(r.gap) for r in results])
+        self.relative_gap_ = of([float(r.relative_gap) for r in results])
+        self.history_ = results[0].history if single else [r.history for r in results]
+        names = [r.solver for r in results]
+        self.solver_ = names[0] if len(set(names)) == 1 else names
+
+    # ---- warm starts --------------------------------------------------------------------
+
+    def _starts(self, problems: list[Problem]) -> list[Any]:
+        """Where to start: the last fit, if ``warm_start`` asks for it and its shape fits."""
+        nothing = [None] * len(problems)
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return nothing
+        x = self.coef_.toarray() if sparse.issparse(self.coef_) else np.asarray(self.coef_)
+        x = np.atleast_2d(x).astype(np.float64)
+        c = np.asarray(getattr(self, "intercept_", 0.0), dtype=np.float64)
+        c = np.broadcast_to(c, (x.shape[0],))
+        y = np.atleast_2d(getattr(self, "dual_coef_", np.empty((0, 0))))
+        first = problems[0]
+        if first.loss.blocks:
+            x, c, y = x.T[None], c[None], y.T[None]
+        if x.shape != (len(problems), *first.x_shape):
+            return nothing
+        starts = []
+        for i, problem in enumerate(problems):
+            known = y.shape == (len(problems), *problem.y_shape)
+            intercept = c[i] if problem.intercept else problem.no_intercept
+            dual = y[i] if known else problem.loss.derivative(
+                problem.predict(x[i], intercept), problem.b
+            )
+            starts.append(SimpleNamespace(x=x[i], intercept=intercept, y=dual))
+        return starts
+
+
+def _untouched(problem: Problem) -> Result:
+    """x = 0, for problems that an interrupt left over."""
+    from ..monitor import History
+
+    history = History()
+    history.freeze()
+    y, u = problem.feasible_dual(problem.loss.start(problem.b))
+    primal, dual = problem.null_value, problem._dual(y, u)
+    return Result(
+        x=np.zeros(problem.x_shape), intercept=problem.no_intercept, y=y, primal=primal,
+        dual=dual, gap=primal - dual, relative_gap=problem.relative_gap(primal, dual),
+        converged=False, status="interrupted", passes=0, seconds=0.0, history=history,
+        solver="none",
+    )
+
+
+def with_bias(X, scaling: float):
+    """``X`` and a column of ``scaling``: liblinear's penalised bias."""
+    column = np.full((X.shape[0], 1), scaling, dtype=X.dtype)
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
+    return np.hstack([X, column])
+
+
+def matrix_of(X) -> Matrix:
+    """The data, wrapped once for all problems of a fit."""
+    return as_matrix(X, "X")

@@ -1,0 +1,66 @@
+"""scikit-learn's callback protocol (1.9 and later), where it is installed.
+
+A fit is one task.  With one problem its subtasks are the gap checks; with several (one-vs-rest,
+many targets) each problem is one.  A callback that asks to stop stops the fit.
+"""
+
+from __future__ import annotations
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before 1.9
+
+    class CallbackSupportMixin:
+        """Nothing to support."""
+
+
+class Reporter:
+    """Tells the estimator's callbacks how a fit goes; does nothing where there are none."""
+
+    def __init__(self, estimator, X, y, sample_weight, n_problems, shape):
+        self.estimator, self.shape, self.single = estimator, shape, n_problems == 1
+        self.active = bool(getattr(estimator, "_skl_callbacks", ()))
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self.data = {"X": X, "y": y, "metadata": metadata}
+        self.n_problems = n_problems
+
+    def __enter__(self):
+        if self.active:
+            self.context = self.estimator._init_callback_context(
+                max_subtasks=None if self.single else self.n_problems
+            )
+            self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        return self
+
+    @property
+    def progress(self):
+        """What ``solve`` calls at each gap check, or None."""
+        return self._check if self.active and self.single else None
+
+    def _check(self, progress):
+        return self._subtask("gap check", [progress])
+
+    def solved(self, results) -> None:
+        """One more problem is done."""
+        self.results = results
+        if self.active and not self.single:
+            self._subtask("problem", results)
+
+    def _subtask(self, name, points):
+        context = self.context.subcontext(task_name=name)
+        context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        return context.call_on_fit_task_end(
+            estimator=self.estimator, reconstruction_attributes=self.shape(points), **self.data
+        )
+
+    def __exit__(self, *error):
+        if not self.active:
+            return
+        from sklearn.callback._callback_support import callback_management_context
+
+        with callback_management_context(self.estimator):
+            if error[0] is None:
+                self.context.call_on_fit_task_end(
+                    estimator=self.estimator, reconstruction_attributes=self.shape(self.results),
+                    **self.data,
+                )

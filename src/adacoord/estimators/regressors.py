@@ -1,0 +1,410 @@
+"""Regressors: ``LinearSVR``, ``Ridge``, ``Lasso`` and ``ElasticNet``, and what they share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.linear_model._base import LinearModel
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, get_loss
+from ..problem import Problem
+from .base import LinearEstimator, Task, matrix_of, with_bias
+
+
+class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
+    """One problem a target."""
+
+    def _fit(self, X, y, sample_weight, loss: Loss, penalties, *, positive=False,
+             intercept_scaling=None, mean_one=False, multi_output=False):
+        """``penalties(n, n_targets)`` gives (l1, l2) of each target in the scaling of Problem.
+
+        ``mean_one`` rescales the weights to a mean of 1.
+        """
+        X, y = self._validated(X, y, multi_output=multi_output, y_numeric=True)
+        weights = self._weights(sample_weight, X)
+        n, d = X.shape
+        if mean_one and weights is not None:
+            weights = weights * (n / weights.sum())
+        penalised = self.fit_intercept and intercept_scaling is not None
+        intercept = self.fit_intercept and not penalised
+        matrix = matrix_of(with_bias(X, intercept_scaling) if penalised else X)
+        targets = np.asarray(y, dtype=np.float64).reshape(n, -1).T
+        alphas = penalties(n, len(targets))
+        # No solver takes x >= 0 without a penalty: one that is lost in rounding stands in for it.
+        stands_in = positive and any(a == (0.0, 0.0) for a in alphas)
+        if stands_in:
+            least = 1e-10 * float(np.mean(matrix.squared_norms)) / d
+            alphas = [a if a != (0.0, 0.0) else (0.0, least or 1e-10) for a in alphas]
+        problems = [
+            Problem(matrix, b, loss, l1=a1, l2=a2, positive=positive, sample_weight=weights,
+                    intercept=intercept)
+            for b, (a1, a2) in zip(targets, alphas, strict=True)
+        ]
+        # one column is one target, whose intercept_ keeps the column's shape: as scikit-learn does
+        single = len(targets) == 1
+        flat = y.ndim == 1
+
+        def shape(points):
+            """``coef_`` and ``intercept_`` of the problems solved so far; zeros for the rest."""
+            coef, c = np.zeros((len(targets), matrix.shape[1])), np.zeros(len(targets))
+            for k, point in enumerate(points):
+                coef[k], c[k] = point.x, point.intercept
+            if penalised:
+                c, coef = coef[:, -1] * intercept_scaling, coef[:, :-1]
+            coef, c = coef.astype(X.dtype, order="C"), c.astype(X.dtype)
+            return {
+                "coef_": coef[0] if single else coef,
+                "intercept_": (c[0] if flat else c) if self.fit_intercept else 0.0,
+            }
+
+        starts = [None] * len(problems) if penalised else self._starts(problems)
+        tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
+        results = self._solve(tasks, X, y, sample_weight, shape)
+        if stands_in:
+            results = [replace(r, dual=np.nan, gap=np.nan, relative_gap=np.nan) for r in results]
+        for name, value in shape(results).items():
+            setattr(self, name, value)
+        y = np.stack([r.y for r in results])
+        self.dual_coef_ = y[0] if single else y
+        self._store(results, single=single)
+        passes = [max(r.passes, 1) for r in results]
+        self.n_iter_ = passes[0] if single else passes
+        return self
+
+
+class LinearSVR(LinearRegressor):
+    r"""Linear support vector regression, to a certified optimum.
+
+    Minimises :math:`C \sum_i w_i \phi(a_i^Tx + c - b_i) + |x|^2/2` with
+    :math:`\phi(r) = \max(0, |r| - \epsilon)` or its square.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half-width of the tube without loss.
+    tol : float, default=1e-4
+        The relative duality gap to reach.
+    C : float, default=1.0
+        Weight of the losses.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    fit_intercept : bool, default=True
+    intercept_scaling : float or None, default=None
+        None leaves the intercept unpenalised.  A number penalises it as liblinear does: it is
+        the coefficient of a column of this value.  (scikit-learn's default is 1.)
+    dual : default="auto"
+        Taken for the sake of calls to scikit-learn's class; has no effect.
+    verbose : int, default=0
+    random_state : int, RandomState or None, default=None
+        None is the same as a fixed seed.
+    max_iter : int, default=1000
+        Passes over the data.
+    solver : str, default="auto"
+        See :func:`adacoord.solve`.
+    warm_start : bool, default=False
+    n_jobs : int or None, default=None
+        Without effect: there is one problem.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    intercept_ : float
+    n_iter_ : passes over the data
+    dual_coef_ : array of shape (n_samples,)
+    dual_gap_, relative_gap_ : the certificate
+    history_ : what each gap check saw
+    solver_ : the method that ran
+    """
+
+    _parameter_constraints: dict = {
+        **LinearEstimator._parameter_constraints,
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), None],
+        "dual": ["boolean", StrOptions({"auto"})],
+    }
+
+    def __init__(self, *, epsilon=0.0, tol=1e-4, C=1.0, loss="epsilon_insensitive",
+                 fit_intercept=True, intercept_scaling=None, dual="auto", verbose=0,
+                 random_state=None, max_iter=1000, solver="auto", warm_start=False, n_jobs=None):
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        squared = self.loss == "squared_epsilon_insensitive"
+        loss = (SquaredEpsilonInsensitive if squared else EpsilonInsensitive)(self.epsilon)
+        return self._fit(
+            X, y, sample_weight, loss, lambda n, targets: [(0.0, 1.0 / (n * self.C))],
+            intercept_scaling=self.intercept_scaling,
+        )
+
+
+class Ridge(MultiOutputMixin, LinearRegressor):
+    r"""Least squares with an l2 penalty, to a certified optimum.
+
+    Minimises :math:`\sum_i w_i (a_i^Tx + c - b_i)^2 + \alpha |x|^2`.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (n_targets,), default=1.0
+        With 0 there is no certificate.
+    fit_intercept : bool, default=True
+        The intercept is not penalised.
+    copy_X : default=True
+        Taken for the sake of calls to scikit-learn's class; X is never changed.
+    max_iter : int or None, default=None
+        Passes over the data; None for 1000.
+    tol : float, default=1e-4
+        The relative duality gap to reach.
+    solver : str, default="auto"
+        See :func:`adacoord.solve`.
+    positive : bool, default=False
+        Only coefficients of zero or more.
+    random_state : int, RandomState or None, default=None
+        None is the same as a fixed seed.
+    verbose : int, default=0
+    warm_start : bool, default=False
+    n_jobs : int or None, default=None
+        Targets to fit at the same time.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+    intercept_ : float or array of shape (n_targets,)
+    n_iter_ : passes over the data; a list if there are several targets
+    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
+    dual_gap_, relative_gap_ : the certificate; an array if there are several targets
+    history_ : what each gap check saw
+    solver_ : the method that ran
+    """
+
+    _parameter_constraints: dict = {
+        **LinearEstimator._parameter_constraints,
+        "alpha": [Interval(Real, 0.0, None, closed="left"), np.ndarray],
+        "copy_X": ["boolean"],
+        "positive": ["boolean"],
+    }
+
+    def __init__(self, alpha=1.0, *, fit_intercept=True, copy_X=True, max_iter=None, tol=1e-4,
+                 solver="auto", positive=False, random_state=None, verbose=0, warm_start=False,
+                 n_jobs=None):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array of shape (n_samples,) or a number, optional
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        return self._fit(
+            X, y, sample_weight, get_loss("squared"), self._penalties, positive=self.positive,
+            multi_output=True,
+        )
+
+    def _penalties(self, n, n_targets):
+        alpha = np.asarray(self.alpha, dtype=np.float64)
+        if alpha.ndim > 1 or alpha.size not in (1, n_targets):
+            raise ValueError(
+                "Number of targets and number of penalties do not correspond: "
+                f"{alpha.size} != {n_targets}; give one alpha, or one a target"
+            )
+        return [(0.0, float(a) / n) for a in np.broadcast_to(alpha.ravel(), (n_targets,))]
+
+
+class ElasticNet(MultiOutputMixin, LinearRegressor):
+    r"""Least squares with l1 and l2 penalties, to a certified optimum.
+
+    Minimises :math:`\frac{1}{2 \sum_i w_i} \sum_i w_i (a_i^Tx + c - b_i)^2 + \alpha r |x|_1
+    + \frac{\alpha (1 - r)}{2} |x|^2` with r = ``l1_ratio``.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        With 0 there is no certificate.
+    l1_ratio : float, default=0.5
+    fit_intercept : bool, default=True
+        The intercept is not penalised.
+    precompute, copy_X, selection
+        Taken for the sake of calls to scikit-learn's class; they have no effect.
+    max_iter : int, default=1000
+        Passes over the data.
+    tol : float, default=1e-4
+        The relative duality gap to reach.
+    warm_start : bool, default=False
+    positive : bool, default=False
+        Only coefficients of zero or more.
+    random_state : int, RandomState or None, default=None
+        None is the same as a fixed seed.
+    solver : str, default="auto"
+        See :func:`adacoord.solve`.
+    verbose : int, default=0
+    n_jobs : int or None, default=None
+        Targets to fit at the same time.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+    sparse_coef_ : the same as a sparse matrix
+    intercept_ : float or array of shape (n_targets,)
+    n_iter_ : passes over the data; a list if there are several targets
+    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
+    dual_gap_, relative_gap_ : the certificate; an array if there are several targets
+    history_ : what each gap check saw
+    solver_ : the method that ran
+    """
+
+    _parameter_constraints: dict = {
+        **LinearEstimator._parameter_constraints,
+        "alpha": [Interval(Real, 0.0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both")],
+        "precompute": ["boolean", "array-like"],
+        "copy_X": ["boolean"],
+        "positive": ["boolean"],
+        "selection": [StrOptions({"cyclic", "random"})],
+    }
+
+    def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True, precompute=False,
+                 max_iter=1000, copy_X=True, tol=1e-4, warm_start=False, positive=False,
+                 random_state=None, selection="cyclic", solver="auto", verbose=0, n_jobs=None):
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.copy_X = copy_X
+        self.tol = tol
+        self.warm_start = warm_start
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.solver = solver
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array of shape (n_samples,) or a number, optional
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        return self._fit(
+            X, y, sample_weight, get_loss("squared"), self._penalties, positive=self.positive,
+            mean_one=True, multi_output=True,
+        )
+
+    def _penalties(self, n, n_targets):
+        return [(self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio))] * n_targets
+
+    @property
+    def sparse_coef_(self):
+        """``coef_`` as a sparse matrix."""
+        return sparse.csr_matrix(self.coef_)
+
+
+class Lasso(ElasticNet):
+    r"""Least squares with an l1 penalty, to a certified optimum.
+
+    Minimises :math:`\frac{1}{2 \sum_i w_i} \sum_i w_i (a_i^Tx + c - b_i)^2 + \alpha |x|_1`.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        With 0 there is no certificate.
+    fit_intercept : bool, default=True
+        The intercept is not penalised.
+    precompute, copy_X, selection
+        Taken for the sake of calls to scikit-learn's class; they have no effect.
+    max_iter : int, default=1000
+        Passes over the data.
+    tol : float, default=1e-4
+        The relative duality gap to reach.
+    warm_start : bool, default=False
+    positive : bool, default=False
+        Only coefficients of zero or more.
+    random_state : int, RandomState or None, default=None
+        None is the same as a fixed seed.
+    solver : str, default="auto"
+        See :func:`adacoord.solve`.
+    verbose : int, default=0
+    n_jobs : int or None, default=None
+        Targets to fit at the same time.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+    sparse_coef_ : the same as a sparse matrix
+    intercept_ : float or array of shape (n_targets,)
+    n_iter_ : passes over the data; a list if there are several targets
+    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
+    dual_gap_, relative_gap_ : the certificate; an array if there are several targets
+    history_ : what each gap check saw
+    solver_ : the method that ran
+    """
+
+    _parameter_constraints: dict = {**ElasticNet._parameter_constraints}
+    _parameter_constraints.pop("l1_ratio")
+
+    def __init__(self, alpha=1.0, *, fit_intercept=True, precompute=False, copy_X=True,
+                 max_iter=1000, tol=1e-4, warm_start=False, positive=False, random_state=None,
+                 selection="cyclic", solver="auto", verbose=0, n_jobs=None):
+        super().__init__(
+            alpha=alpha, l1_ratio=1.0, fit_intercept=fit_intercept, precompute=precompute,
+            max_iter=max_iter, copy_X=copy_X, tol=tol, warm_start=warm_start, positive=positive,
+            random_state=random_state, selection=selection, solver=solver, verbose=verbose,
+            n_jobs=n_jobs,
+        )

@@ -1,0 +1,34 @@
+"""scikit-learn's own checks of an estimator, all of them."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import check_param_validation, parametrize_with_checks
+
+import adacoord as ac
+from adacoord.losses import LOSSES
+from adacoord.solvers.registry import SOLVERS
+
+ESTIMATORS = [
+    ac.LinearSVC(), ac.LinearSVC(loss="hinge"), ac.LinearSVC(loss="smooth_hinge"),
+    # weights of 1e3 and 1e-4 on two classes: of what takes l1 alone, only working sets cope
+    *([ac.LinearSVC(penalty="l1"), ac.LogisticRegression(l1_ratio=1.0, multi_class="ovr")]
+      if "acf" in SOLVERS else []),
+    ac.LinearSVC(penalty="elasticnet"),
+    ac.LinearSVC(intercept_scaling=1.0),
+    ac.LogisticRegression(), ac.LogisticRegression(multi_class="ovr"),
+    ac.LinearSVR(), ac.LinearSVR(loss="squared_epsilon_insensitive"),
+    ac.Ridge(), ac.Ridge(positive=True), ac.Lasso(alpha=0.1), ac.Lasso(), ac.ElasticNet(alpha=0.1),
+    ac.ERMClassifier(), ac.ERMClassifier(loss="multinomial"),
+    *(ac.ERMRegressor(loss=name) for name, cls in LOSSES.items() if cls.task == "regression"),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_parameters_are_validated(estimator):
+    check_param_validation(type(estimator).__name__, estimator)

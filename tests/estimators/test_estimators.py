@@ -1,0 +1,321 @@
+"""What an estimator is beyond its optimum: invariances, attributes, and scikit-learn's manners."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import adacoord as ac
+
+CLASSIFIERS = [
+    ac.LinearSVC(loss="hinge"), ac.LinearSVC(), ac.LinearSVC(loss="smooth_hinge"),
+    ac.LinearSVC(penalty="elasticnet"), ac.LogisticRegression(),
+    ac.LogisticRegression(l1_ratio=0.5), ac.ERMClassifier("squared_hinge", l2=0.01),
+]
+REGRESSORS = [
+    ac.LinearSVR(), ac.LinearSVR(loss="squared_epsilon_insensitive"), ac.Ridge(), ac.Lasso(0.1),
+    ac.ElasticNet(0.1), ac.ERMRegressor("huber", l2=0.01), ac.ERMRegressor("quantile", l2=0.01),
+]
+EVERY = [*CLASSIFIERS, *REGRESSORS]
+SUMS = [m for m in EVERY if "C" in m.get_params()]
+
+
+def data(model, n=50, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    z = X[:, 0] - X[:, 1] + rng.standard_normal(n)
+    return X, (z > 0.2).astype(int) if model in CLASSIFIERS else z
+
+
+def same(a, b, **tolerance):
+    tolerance = {"rtol": 1e-7, "atol": 1e-9, **tolerance}
+    np.testing.assert_allclose(a.coef_, b.coef_, **tolerance)
+    np.testing.assert_allclose(a.intercept_, b.intercept_, **tolerance)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_integer_weights_are_repeated_rows(model):
+    X, y = data(model)
+    w = np.random.default_rng(1).integers(0, 4, len(y))
+    weighted = clone(model).fit(X, y, sample_weight=w)
+    same(weighted, clone(model).fit(np.repeat(X, w, axis=0), np.repeat(y, w)))
+
+
+@pytest.mark.parametrize("model", SUMS, ids=str)
+def test_weights_and_C_are_one(model):
+    X, y = data(model)
+    w = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    scaled = clone(model).set_params(C=model.C / 10.0).fit(X, y, sample_weight=10.0 * w)
+    same(clone(model).fit(X, y, sample_weight=w), scaled)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_duplicated_and_constant_columns(model):
+    X, y = data(model)
+    plain = clone(model).fit(X, y)
+    constant = clone(model).fit(np.column_stack([X, np.full(len(y), 3.0), np.zeros(len(y))]), y)
+    assert constant.relative_gap_ <= constant.tol
+    np.testing.assert_allclose(constant.coef_.ravel()[:-2], plain.coef_.ravel(), atol=1e-6)
+    # a constant is the intercept's business; what is penalised of it stays small
+    np.testing.assert_allclose(np.ravel(constant.coef_)[-2:], 0.0, atol=1e-6)
+    twice = clone(model).fit(np.column_stack([X, X]), y)
+    assert twice.relative_gap_ <= twice.tol
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_attributes(model):
+    X, y = data(model)
+    model = clone(model).fit(X, y)
+    single = model.coef_.ndim == 1
+    assert model.coef_.shape == ((6,) if single else (1, 6))
+    assert model.dual_coef_.shape == ((50,) if single else (1, 50))
+    assert np.ndim(model.intercept_) == (0 if single else 1)
+    assert model.n_features_in_ == 6
+    assert np.max(model.n_iter_) >= 1
+    assert isinstance(model.solver_, str)
+    assert 0.0 <= model.relative_gap_ <= model.tol
+    assert model.dual_gap_ >= 0.0
+    assert (np.diff(model.history_.passes) > 0).all()
+    assert len(model.history_.gap) == len(model.history_.seconds)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_survives_pickle_joblib_and_repr(model, tmp_path):
+    X, y = data(model)
+    model = clone(model).fit(X, y)
+    joblib.dump(model, tmp_path / "m.joblib")
+    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "m.joblib")):
+        np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+        assert copy.relative_gap_ == model.relative_gap_
+    assert type(model).__name__ in model._repr_html_()
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_same_seed_same_bits():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    a, b = (ac.LinearSVC(loss="hinge", solver="dcd", random_state=3).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+    a, b = (ac.LinearSVC().fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_jobs_change_nothing(n_jobs):
+    X, y = load_iris(return_X_y=True)
+    same(ac.LinearSVC().fit(X, y), ac.LinearSVC(n_jobs=n_jobs).fit(X, y), rtol=0, atol=0)
+
+
+def test_named_solvers_reach_the_same_optimum():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    auto = ac.LogisticRegression().fit(X, y)
+    for solver in ("apdc", "dcd", "spdc"):
+        model = ac.LogisticRegression(solver=solver).fit(X, y)
+        assert model.solver_ == solver
+        same(model, auto)
+
+
+def test_a_solver_that_cannot_is_refused_in_a_sentence():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match='solver="newton" needs a smooth loss'):
+        ac.LinearSVC(loss="hinge", solver="newton").fit(X, y)
+    with pytest.raises(ValueError, match="'solver' parameter of Lasso must be a str among"):
+        ac.Lasso(solver="sag").fit(X, y)
+
+
+# ---- warm starts, limits, interrupts ---------------------------------------------------------
+
+
+def large(seed=0):
+    rng = np.random.default_rng(seed)
+    X = sparse.random(1500, 300, 0.05, format="csr", random_state=seed)
+    z = X @ rng.standard_normal(300) + 0.2 * rng.standard_normal(1500)
+    return X, z
+
+
+def test_warm_start_is_shorter():
+    X, z = large()
+    y = z > 0
+    model = ac.LinearSVC(loss="hinge", C=1.0, solver="dcd", warm_start=True, max_iter=5000)
+    cold = model.fit(X, y).n_iter_
+    assert model.fit(X, y).n_iter_ < 0.2 * cold
+    fewer = model.fit(X[:1000], y[:1000])  # other rows: the coefficients alone are kept
+    assert fewer.relative_gap_ <= fewer.tol
+    assert ac.LinearSVC(solver="dcd").fit(X, y).n_iter_ > 1
+
+
+def test_not_converged_is_said_once_and_known_to_scikit_learn():
+    X, z = large()
+    with pytest.warns(SklearnConvergenceWarning, match=r"max_iter=2 .* relative gap of") as seen:
+        model = ac.LinearSVC(loss="hinge", C=100.0, max_iter=2).fit(X, np.digitize(z, [-0.3, 0.3]))
+    assert len(seen) == 1
+    assert issubclass(seen[0].category, ac.ConvergenceWarning)
+    assert seen[0].filename == __file__
+    assert (model.relative_gap_ > model.tol).any()
+
+
+def test_interrupt_keeps_the_best_so_far(monkeypatch):
+    from adacoord.solvers.dual_cd import DualCoordinateAscent
+
+    X, z = large()
+    original, calls = DualCoordinateAscent._pass, []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        original(self)
+
+    monkeypatch.setattr(DualCoordinateAscent, "_pass", interrupted)
+    y = np.digitize(z, [-0.3, 0.3])
+    model = ac.LinearSVC(loss="hinge", solver="dcd", tol=1e-12).fit(X, y)
+    assert model.coef_.shape == (3, 300)
+    assert model.coef_[0].any()
+    assert not model.coef_[2].any()
+    assert model.relative_gap_[0] < 1.0
+    assert model.predict(X).shape == (1500,)
+
+
+# ---- scikit-learn's manners ------------------------------------------------------------------
+
+
+def test_import_is_lazy():
+    code = ("import sys, adacoord; before = 'sklearn' in sys.modules; adacoord.LinearSVC; "
+            "print(before, 'sklearn' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_pipeline_and_grid_search():
+    X, y = load_breast_cancer(return_X_y=True)
+    pipe = make_pipeline(StandardScaler(), ac.LinearSVC())
+    search = GridSearchCV(pipe, {"linearsvc__C": [0.01, 0.1, 1.0]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.95
+    assert search.best_estimator_[-1].relative_gap_ <= 1e-4
+
+
+def test_metadata_routing():
+    X, y = load_diabetes(return_X_y=True)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        ridge = ac.Ridge().set_fit_request(sample_weight=True)
+        pipe = make_pipeline(scaler, ridge.set_score_request(sample_weight=True))
+        w = np.r_[np.ones(len(y) - 5), np.zeros(5)]
+        pipe.fit(X, y, sample_weight=w)
+        cross_val_score(pipe, X, y, params={"sample_weight": w})
+    plain = make_pipeline(StandardScaler(), ac.Ridge())
+    np.testing.assert_raises(AssertionError, np.testing.assert_allclose, pipe[-1].coef_,
+                             plain.fit(X, y)[-1].coef_, rtol=1e-7)
+
+
+def test_sparsify_and_densify():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = ac.LogisticRegression(l1_ratio=1.0, C=0.1).fit(X, y)
+    expected = model.predict(X)
+    np.testing.assert_array_equal(model.sparsify().predict(X), expected)
+    assert sparse.issparse(model.coef_)
+    np.testing.assert_array_equal(model.densify().predict(X), expected)
+    lasso = ac.Lasso(alpha=0.1).fit(X, y)
+    np.testing.assert_array_equal(lasso.sparse_coef_.toarray()[0], lasso.coef_)
+
+
+def test_probabilities_only_where_the_loss_has_them():
+    assert hasattr(ac.LogisticRegression(), "predict_proba")
+    assert hasattr(ac.ERMClassifier("logistic"), "predict_proba")
+    assert not hasattr(ac.ERMClassifier("hinge"), "predict_proba")
+    assert not hasattr(ac.LinearSVC(), "predict_proba")
+    X, y = load_iris(return_X_y=True)
+    for model in (ac.LogisticRegression(), ac.ERMClassifier("multinomial", l2=0.01),
+                  ac.ERMClassifier(l2=0.01)):
+        p = model.fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), p)
+
+
+def test_losses_carry_their_parameters():
+    X, y = load_diabetes(return_X_y=True)
+    model = ac.ERMRegressor(ac.losses.Quantile(q=0.9), l2=1e-6).fit(X, y)
+    assert np.mean(y <= model.predict(X)) == pytest.approx(0.9, abs=0.02)
+    with pytest.raises(ValueError, match="use ERMClassifier"):
+        ac.ERMRegressor(ac.losses.Hinge()).fit(X, y)
+    with pytest.raises(ValueError, match="use ERMRegressor"):
+        ac.ERMClassifier(ac.losses.Huber()).fit(X, y > 100)
+
+
+def test_data_frames():
+    pd = pytest.importorskip("pandas")
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = ac.Ridge().fit(X, y)
+    assert list(model.feature_names_in_) == list(X.columns)
+    np.testing.assert_array_equal(model.predict(X), ac.Ridge().fit(X.to_numpy(), y).predict(
+        X.to_numpy()))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(X[X.columns[::-1]])
+    labels = pd.Series(np.where(y > 100, "high", "low"))
+    assert set(ac.LinearSVC().fit(X, labels).predict(X)) <= {"high", "low"}
+    pl = pytest.importorskip("polars")
+    frame = pl.from_dict({name: X[name].to_numpy() for name in X})
+    np.testing.assert_array_equal(ac.Ridge().fit(frame, y).coef_, model.coef_)
+
+
+def test_callbacks():
+    callback = pytest.importorskip("sklearn.callback")
+    del callback
+
+    class Recorder:
+        def __init__(self, stop_after=None):
+            self.begun, self.ended, self.coefs, self.stop_after = 0, 0, [], stop_after
+
+        def setup(self, estimator, context):
+            self.ready = True
+
+        def on_fit_task_begin(self, estimator, context, **data):
+            self.begun += 1
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None, **data):
+            self.ended += 1
+            if fitted_estimator is not None:
+                self.coefs.append(fitted_estimator.coef_)
+            return self.stop_after is not None and self.ended >= self.stop_after
+
+        def teardown(self, estimator, context):
+            self.over = True
+
+    X, z = large()
+    for target, subtasks in ((z > 0, 3), (np.digitize(z, [-0.3, 0.3]), 3)):
+        recorder = Recorder()
+        model = ac.LinearSVC(loss="hinge", solver="dcd").set_callbacks(recorder).fit(X, target)
+        assert recorder.begun == recorder.ended >= subtasks + 1
+        assert recorder.over
+        assert model.coef_.any()
+    recorder = Recorder(stop_after=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # who asks to stop is not told that it stopped
+        model = ac.LinearSVC(loss="hinge", solver="dcd", tol=1e-9).set_callbacks(recorder)
+        model.fit(X, z > 0)
+    assert model.relative_gap_ > 1e-9
+
+
+def test_progress_bar(capsys):
+    callback = pytest.importorskip("sklearn.callback")
+    X, z = large()
+    ac.Lasso(alpha=1e-3).set_callbacks(callback.ProgressBar()).fit(X, z)
+    search = GridSearchCV(ac.Ridge(), {"alpha": [0.1, 1.0]}, cv=2)
+    search.set_callbacks(callback.ProgressBar()).fit(X, z)

@@ -1,0 +1,152 @@
+"""scikit-learn's own tests of these classes, run on ours, where they test the optimum.
+
+``SELECTED`` names each test taken; ``LEFT_OUT`` each that is not though it is about one of the
+classes, and why.  Tests of the CV classes, of functions (``lasso_path``), of kernels and of
+array API back ends are about other things and named nowhere.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .sklearn_modules import load
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+SELECTED = {
+    "sklearn.svm.tests.test_svm": """
+        test_linearsvr test_linearsvr_fit_sampleweight test_linearsvc
+        test_linearsvc_fit_sampleweight test_linearsvc_iris test_liblinear_set_coef
+        test_immutable_coef_property test_lsvc_intercept_scaling_zero
+        test_linearsvm_liblinear_sample_weight test_linearsvc_verbose
+    """,
+    "sklearn.linear_model.tests.test_ridge": """
+        test_ridge_regression_hstacked_X test_ridge_regression_vstacked_X
+        test_ridge_regression_sample_weights test_ridge_shapes_type test_ridge_intercept
+        test_ridge_vs_lstsq test_ridge_individual_penalties test_solver_consistency
+        test_regularization_limits_ridge test_raises_value_error_if_sample_weights_greater_than_1d
+        test_sparse_design_with_sample_weights test_ridge_fit_intercept_sparse test_dtype_match
+        test_dtype_match_cholesky test_ridge_sag_with_X_fortran
+        test_ridge_positive_regression_test test_ridge_ground_truth_positive_test
+        test_positive_ridge_loss test_lbfgs_solver_consistency test_ridge_sample_weight_consistency
+    """,
+    "sklearn.linear_model.tests.test_coordinate_descent": """
+        test_lasso_zero test_lasso_toy test_enet_toy test_lasso_positive_constraint
+        test_enet_positive_constraint test_lasso_readonly_data test_enet_multitarget
+        test_random_descent test_enet_float_precision test_coef_shape_not_zero
+        test_convergence_warnings test_sparse_input_convergence_warning
+        test_enet_sample_weight_consistency test_enet_alpha_max test_enet_ridge_consistency
+        test_enet_ols_consistency test_sample_weight_invariance
+        test_elasticnet_precompute_gram test_elasticnet_precompute_gram_weighted_samples
+    """,
+    "sklearn.linear_model.tests.test_logistic": """
+        test_predict_2_classes test_predict_3_classes test_logistic_glmnet test_sparsify
+        test_inconsistent_input test_write_parameters test_nan
+        test_multinomial_logistic_regression_string_inputs test_logistic_regression_solvers
+        test_logistic_regression_solvers_multiclass
+        test_logistic_regression_solvers_multiclass_unpenalized
+        test_logistic_regression_sample_weights test_logistic_regression_solver_class_weights
+        test_sample_and_class_weight_equivalence_liblinear test_logistic_regression_class_weights
+        test_liblinear_decision_function_zero test_logreg_l1 test_logreg_predict_proba_multinomial
+        test_warm_start test_warm_start_newton_solver test_saga_vs_liblinear
+        test_warm_start_converge_LR test_elastic_net_coeffs test_elastic_net_l1_l2_equivalence
+        test_elastic_net_vs_l1_l2 test_LogisticRegression_elastic_net_objective
+        test_elastic_net_versus_sgd test_c_inf_no_warning
+        test_logisticregression_liblinear_sample_weight test_multinomial_identifiability_on_iris
+        test_sample_weight_not_modified test_single_feature_newton_cg
+        test_logistic_regression_callback_fitted_estimator
+    """,
+}
+
+LEFT_OUT = {
+    "sklearn.svm.tests.test_svm": {
+        "test_linearsvc_parameters": "asks that pairs of loss and penalty be refused; we take all",
+        "test_linearsvc_crammer_singer": "we have one class against the rest only",
+        "test_crammer_singer_binary": "the same",
+        "test_dense_liblinear_intercept_handling": "asks for the default intercept_scaling of 1",
+        "test_linear_svm_convergence_warnings": "asks that 2 iterations fail; here they suffice",
+    },
+    "sklearn.linear_model.tests.test_ridge": {
+        "test_ridge_regression": "ends by asking for the name of scikit-learn's method",
+        "test_ridge_regression_unpenalized": "asks for the least of many solutions at alpha = 0",
+        "test_ridge_regression_unpenalized_hstacked_X": "the same",
+        "test_ridge_regression_unpenalized_vstacked_X": "the same",
+        "test_n_iter": "counts the iterations of each of scikit-learn's methods",
+        "test_sparse_cg_max_iter": "counts the iterations of a method",
+        "test_ridge_fit_intercept_sparse_error": "asks for limits that we have not",
+        "test_ridge_fit_intercept_sparse_sag": "asks for a warning about a method",
+        "test_ridge_positive_error_test": "asks for limits that we have not",
+        "test_lbfgs_solver_error": "the same",
+        "test_class_weights": "is about RidgeClassifier",
+    },
+    "sklearn.linear_model.tests.test_coordinate_descent": {
+        "test_lasso_dual_gap": "compares a gap of 0 with one of rounding",
+        "test_enet_nonfinite_params": "asks for the message about an overflow",
+        "test_warm_start": "counts iterations",
+        "test_warm_start_convergence": "counts iterations",
+        "test_warm_start_convergence_with_regularizer_decrement": "counts iterations",
+        "test_lasso_alpha_warning": "asks for a warning at alpha = 0",
+        "test_elasticnet_precompute_incorrect_gram": "Gram matrices are not taken",
+        "test_overridden_gram_matrix": "the same",
+        "test_enet_coordinate_descent_raises_convergence": "asks that few iterations fail",
+        "test_enet_sample_weight_does_not_overwrite_sample_weight": "is about check_input",
+        "test_check_input_false": "is about check_input",
+        "test_enet_copy_X_True": "the same",
+        "test_enet_copy_X_False_check_input_False": "the same",
+    },
+    "sklearn.linear_model.tests.test_logistic": {
+        "test_check_solver_option": "is about the limits of scikit-learn's methods",
+        "test_elasticnet_l1_ratio_err_helpful": "the same",
+        "test_liblinear_multiclass_raises": "the same",
+        "test_large_sparse_matrix": "asks that 64-bit indices be refused; we take them",
+        "test_liblinear_with_large_values": "asks that values of 1e100 be refused",
+        "test_liblinear_dual_random_state": "asks that seeds differ",
+        "test_liblinear_not_stuck": "takes intercept_scaling",
+        "test_consistency_path": "takes intercept_scaling",
+        "test_logreg_intercept_scaling_zero": "takes intercept_scaling",
+        "test_dtype_match": "asks that liblinear's float32 become float64",
+        "test_max_iter": "asks that few iterations fail, per method",
+        "test_n_iter": "counts iterations",
+        "test_zero_max_iter": "max_iter=0",
+        "test_penalty_none": "asks for a warning about C with no penalty",
+        "test_penalty_deprecated": "asks for scikit-learn's deprecations",
+        "test_l1_ratio_None_deprecated": "the same",
+        "test_l1_ratio_non_elasticnet": "the same",
+        "test_lr_penalty_l1ratio_incompatible": "the same",
+        "test_logisticregression_warns_with_n_jobs": "the same",
+        "test_newton_cholesky_fallback_to_lbfgs": "is about a method",
+        "test_logistic_regression_callback_support": "counts the tasks of lbfgs",
+        "test_logistic_regression_callback_support_warning": "is about a method",
+    },
+}
+
+
+@pytest.fixture
+def global_random_seed():
+    """scikit-learn's own fixture, with its default seed."""
+    return 42
+
+
+def with_lists(test):
+    """The test with parametrised lists in the place of generators, which pytest is to refuse."""
+    test.pytestmark = [
+        pytest.mark.parametrize(mark.args[0], list(mark.args[1]), **mark.kwargs).mark
+        if mark.name == "parametrize" and len(mark.args) == 2 else mark
+        for mark in getattr(test, "pytestmark", [])
+    ]
+    return test
+
+
+for _name, _tests in SELECTED.items():
+    _module = load(_name)
+    if hasattr(_module, "ols_ridge_dataset"):
+        ols_ridge_dataset = _module.ols_ridge_dataset
+    for _test in _tests.split():
+        globals()[f"{_test}_of_{_name.rsplit('_', 1)[-1]}"] = with_lists(getattr(_module, _test))
+
+
+def test_lists_name_tests_that_exist():
+    for name, tests in SELECTED.items():
+        module, left_out = load(name), LEFT_OUT[name]
+        assert all(hasattr(module, test) for test in left_out)
+        assert not set(tests.split()) & set(left_out)

@@ -1,0 +1,45 @@
+"""Every example runs, and shows what its text says."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "examples"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def run(name):
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.main()
+
+
+def check_svm_on_text(clf):
+    assert clf.relative_gap_ <= 1e-6
+
+
+def check_elastic_net_svm(kept):
+    assert kept["l2"] == (10, 190)
+    assert kept["elasticnet"][0] == 10
+    assert kept["elasticnet"][1] < 0.5 * 190
+    assert kept["l1"][0] < 10
+
+
+def check_pipeline_grid_search(search):
+    assert search.best_score_ > 0.95
+
+
+def check_certify_another_library(gaps):
+    assert gaps[0] > gaps[-1]
+    assert 0.0 <= gaps[-1] < 1e-4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example(name, capsys):
+    result = run(name)
+    globals()[f"check_{name}"](result)
+    assert capsys.readouterr().out
