@@ -135,7 +135,7 @@ def test_a_solver_that_cannot_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match='solver="newton" needs a smooth loss'):
         ac.LinearSVC(loss="hinge", solver="newton").fit(X, y)
     with pytest.raises(ValueError, match="'solver' parameter of Lasso must be a str among"):
-        ac.Lasso(solver="sag").fit(X, y)
+        ac.Lasso(solver="simplex").fit(X, y)
 
 
 # ---- warm starts, limits, interrupts ---------------------------------------------------------

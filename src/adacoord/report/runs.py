@@ -127,7 +127,7 @@ def compare(
             )
             if show is not None:  # a callback is not called when it is over
                 show(Progress(result.passes, result.seconds, result.primal, result.dual, result.gap,
-                              result.relative_gap, tol))
+                              result.relative_gap, tol, result.x, result.intercept))
         runs.append(Run(c, seed, result))
         if result.status == "interrupted":
             break
