@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+# before SciPy is imported: scikit-learn's checks of array API input run only with it
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 from scipy import sparse
 
 
