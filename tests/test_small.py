@@ -123,3 +123,15 @@ def test_limits_are_kept(make_data):
     assert r.status == "max_passes"
     assert r.passes == 1
     assert r.relative_gap > 1e-9
+
+
+def test_interrupted_at_once(make_data, monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_small, "polish", interrupt)
+    p = problem(make_data, "logistic")
+    r = solve_well(p, tol=1e-3, max_passes=1000)
+    assert r.status == "interrupted"
+    assert not r.converged
+    assert r.relative_gap >= p.gap(r.x, r.y, r.intercept) / max(r.primal, r.dual) > 0.0

@@ -100,7 +100,7 @@ def solve_well(
     ):
         return legs.result(tol)
     for goal in (tol, *TOLERANCES):
-        if goal == tol or goal < legs.relative_gap <= tol:
+        if goal < legs.relative_gap and (goal == tol or legs.relative_gap <= tol):
             legs.run(solver, goal, max_passes if goal == tol else RUN_ON)
             if legs.polish():
                 break
@@ -161,6 +161,7 @@ class Legs:
         found = self._newton(other)
         if found is not None:
             self.start = self.point = found
+            self._look(found.x, found.intercept, found.y)
         return found is not None
 
     def polish(self) -> bool:
@@ -220,6 +221,9 @@ class Legs:
         )
 
     def result(self, tol: float) -> Result:
+        """The best points, and what it took to find them."""
+        if not self.history.passes:  # interrupted before anything was found
+            self._look(self.point.x, self.point.intercept, self.point.y)
         self.history.freeze()
         relative_gap = self.relative_gap
         status = self.status or ("converged" if relative_gap <= tol else "max_passes")

@@ -15,7 +15,7 @@ sets the fitted attributes.
 =================  ============================================================================
 
 P is in the papers' scaling, a mean over the rows; without a penalty there is no gap, and both
-are NaN.
+are NaN.  ``coef_`` has the type of X: in float32 it is the certified point, rounded.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from .._small import solve_well
 from .._solve import Result, advice
 from ..exceptions import ConvergenceWarning
 from ..matrix import Matrix, as_matrix
+from ..monitor import History
 from ..problem import Problem
 from ..solvers.registry import SOLVERS
 from .callbacks import CallbackSupportMixin, Reporter
@@ -185,8 +186,6 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
 def _untouched(problem: Problem) -> Result:
     """x = 0, for problems that an interrupt left over."""
-    from ..monitor import History
-
     history = History()
     history.freeze()
     y, u = problem.feasible_dual(problem.loss.start(problem.b))
