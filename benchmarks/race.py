@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from judge import Task, largest_l1, unit_rows
-from peers import OURS, PEERS, Peer
+from contenders import OURS, PEERS, Peer
 from workers import ONE_THREAD, Failed, Late, Worker
 
 TOLERANCE = 1e-6

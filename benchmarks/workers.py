@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from peers import OURS, PEERS, Peer
+from contenders import OURS, PEERS, Peer
 
 #: Inherited by the workers, who import NumPy only after it is set.
 ONE_THREAD = dict.fromkeys(

@@ -14,7 +14,7 @@ import adacoord as ac
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from judge import Task, largest_l1, unit_rows
-from peers import OURS, PEERS, Peer
+from contenders import OURS, PEERS, Peer
 from race import CASES, Entry, Race, title
 from workers import Failed, Late, Worker
 
