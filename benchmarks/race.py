@@ -35,8 +35,8 @@ from typing import Any
 
 import numpy as np
 
-from judge import Task, largest_l1, unit_rows
 from contenders import OURS, PEERS, Peer
+from judge import Task, largest_l1, unit_rows
 from workers import ONE_THREAD, Failed, Late, Worker
 
 TOLERANCE = 1e-6

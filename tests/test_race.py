@@ -13,8 +13,8 @@ import adacoord as ac
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from judge import Task, largest_l1, unit_rows
 from contenders import OURS, PEERS, Peer
+from judge import Task, largest_l1, unit_rows
 from race import CASES, Entry, Race, title
 from workers import Failed, Late, Worker
 
