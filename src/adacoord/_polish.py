@@ -195,6 +195,8 @@ def _solve_symmetric(M, right, exact):
         condition, failed = lapack.dgecon(factors, np.abs(scaled).sum(axis=0).max(initial=0.0))
         if condition > SINGULAR and not failed:
             return lapack.dgetrs(factors, pivots, right)[0] / scale
+    if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
+        return None  # an overflow: no step is worth trying
     delta = np.linalg.lstsq(scaled, right, rcond=SINGULAR)[0]
     missed = np.max(np.abs(scaled @ delta - right), initial=0.0)
     if exact and missed > 1e-6 * np.max(np.abs(right), initial=0.0):

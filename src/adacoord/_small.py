@@ -153,7 +153,8 @@ class Legs:
         self.solver = leg.solver
         if leg.status not in ("converged", "max_passes"):
             self.status = leg.status
-        self._spend(leg.passes, int(leg.history.operations[-1]))
+        operations = leg.history.operations  # none after an interrupt before the first look
+        self._spend(leg.passes, int(operations[-1]) if len(operations) else 0)
         self._look(leg.x, leg.intercept, leg.y)
 
     def newton(self, other: Problem) -> bool:

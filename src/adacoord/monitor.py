@@ -145,7 +145,7 @@ class Monitor:
         )
         progress = Progress(
             solver.passes, seconds, self.best_primal, self.best_dual, self.gap,
-            self.relative_gap, self.tol, self.x, self.intercept,
+            self.relative_gap, self.tol, read_only(self.x), self.intercept,
         )
         if self.show:
             self.show(progress)
@@ -180,7 +180,8 @@ class Monitor:
             return self._last[3:]
         # A solver may wander off for a while: an infinite P or D is simply not the best.
         with np.errstate(over="ignore", invalid="ignore"):
-            primal = self.problem.primal(x, intercept)
+            finite = np.isfinite(intercept).all() and np.isfinite(x).all()
+            primal = self.problem.primal(x, intercept) if finite else math.inf
             if self.certified:
                 feasible, u = self.problem.feasible_dual(y)
                 dual = self.problem._dual(feasible, u)
@@ -202,6 +203,13 @@ class Monitor:
         return self._last is not None and all(
             np.array_equal(a, b) for a, b in zip(self._last, point, strict=False)
         )
+
+
+def read_only(x: np.ndarray) -> np.ndarray:
+    """``x`` for a callback's eyes only: what it wrote there would belie the certificate."""
+    view = x.view()
+    view.flags.writeable = False
+    return view
 
 
 def check_interval(passes: int, check_cost: float) -> int:

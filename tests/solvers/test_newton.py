@@ -613,3 +613,12 @@ def test_size_of_the_system():
     assert newton_size.system_size(ac.Problem(A, b)) == 9  # x = A'v needs l2
     assert newton_size.system_size(ac.Problem(A.T, np.ones(9), l2=0.1)) == 5
     assert newton_size.system_size(ac.Problem(A, b, "multinomial", l2=0.1, intercept=True)) == 20
+
+
+def test_a_start_that_overflows_is_not_taken():
+    A = np.random.default_rng(0).standard_normal((50, 5))
+    b = 1000.0 + np.arange(50)
+    far = ac.solve(ac.Problem(A, b, "squared", l2=1e-3, intercept=True))  # c = 1000: e^c = inf
+    problem = ac.Problem(A, b, "poisson", l2=1e-3, intercept=True)
+    assert ac.solve(problem, "newton", start=far).primal == pytest.approx(
+        ac.solve(problem, "newton").primal, rel=1e-6)

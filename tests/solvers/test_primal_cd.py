@@ -444,3 +444,12 @@ def test_screening_is_safe(loss, l2, intercept):
     solver._choose = choose
     solver.advance(80)
     assert needed.size <= min(sizes) < 75 < sizes[0]  # and it does screen
+
+
+@METHODS
+@pytest.mark.parametrize("loss", ["huber", "squared_epsilon_insensitive"])
+def test_one_row_of_a_curved_loss(name, loss):
+    """Its curvature is not taken for one that all rows share."""
+    problem = ac.Problem(np.array([[1.0, 2.0]]), [2.0], loss, l1=0.1)
+    best = ac.solve(problem, "apdc", tol=1e-9, max_passes=10_000)
+    assert ac.solve(problem, name, tol=1e-9).primal == pytest.approx(best.primal, rel=1e-8)

@@ -458,3 +458,8 @@ def test_a_check_comes_sooner_where_tol_is_near():
     assert after([1.0, 1e-2, 1e-2]) == after([np.inf, 1.0]) == 5  # no progress, no rate
     assert after([1.0, 1e-5], tol=0.0) == 5
     assert after([1.0, 1e-7], interval=1) == 1
+
+
+def test_a_callback_cannot_write_into_the_best_point():
+    with pytest.raises(ValueError, match="read-only"):
+        ac.solve(make_problem("l2", "dense"), "dcd", callback=lambda p: p.x.fill(0.0))

@@ -44,6 +44,9 @@ class Newton(Solver):
         self.losses = (_Blocks if problem.loss.blocks else _Scalars)(problem, w / problem.n)
         self.system = smaller_side(problem)
         x, self.c, _ = start_point(problem, start)  # in float64 whatever the data
+        with np.errstate(over="ignore", invalid="ignore"):
+            if start is not None and not problem.primal(x, self.c) <= problem.null_value:
+                x, self.c, _ = start_point(problem, None)  # worse than zero, or overflows
         self.t = self.system.start(x)
         self.point = None  # what the losses are at (t, c)
         self.fixed = problem.loss.name == "squared"

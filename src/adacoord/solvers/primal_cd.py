@@ -56,7 +56,7 @@ class ColumnDescent(Solver):
             self._moments(np.arange(d))
         self.norms = np.sqrt(self.squares)
         if not self.quadratic:
-            self.h = np.empty(n)
+            self.h = np.empty(max(n, 2))  # one number would be a curvature that all rows share
         self._predict()
         self.operations = 0  # preparations are not passes
 
