@@ -200,10 +200,10 @@ def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
 
 
 def _limit(result: Result) -> str:
-    return (
-        f"max_passes={result.passes}" if result.status == "max_passes"
-        else f"max_seconds after {result.passes} passes"
-    )
+    if result.status == "max_passes":
+        return f"max_passes={result.passes}"
+    limit = "an interrupt" if result.status == "interrupted" else "max_seconds"
+    return f"{limit} after {result.passes} passes"
 
 
 def advice(problem: Problem, result: Result, tol: float) -> str:

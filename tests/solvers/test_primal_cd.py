@@ -14,10 +14,9 @@ from adacoord.losses import get_loss
 from adacoord.matrix import as_matrix
 from adacoord.sampling.frequencies import LEAST, MOST, schedule
 from adacoord.solvers.primal_kernels import (
-    adaptive_sweep,
-    cyclic_sweep,
     linearise,
     mean_loss,
+    sweep,
 )
 from adacoord.solvers.registry import SOLVERS
 from adacoord.solvers.support_newton import support_newton, support_solve
@@ -129,7 +128,7 @@ def model_value(A, slopes, h, intercept, x0, x, l1, l2):
 
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_cyclic_sweep_minimises_each_coordinate(intercept, positive):
+def test_sweep_minimises_each_coordinate(intercept, positive):
     A, arrays, x, slopes, h, squares, sums, total, mass = model(intercept=intercept)
     x = np.abs(x) if positive else x
     l1, l2 = 0.02, 0.03
@@ -144,8 +143,9 @@ def test_cyclic_sweep_minimises_each_coordinate(intercept, positive):
             a, b = low + (high - low) / 3, high - (high - low) / 3
             low, high = (low, b) if f(a) < f(b) else (a, high)
         expected[j] = low
-    total, lowered, touched = cyclic_sweep(
-        *arrays, np.arange(x.size), x, slopes, h, squares, sums, total, mass, l1, l2, positive)
+    total, lowered, touched, *_ = sweep(
+        *arrays, np.arange(x.size), x, slopes, h, squares, sums, total, mass, l1, l2, positive,
+        np.empty(0), 0.0, 0.0)
     np.testing.assert_allclose(x, expected, atol=1e-6)
     start, end = (model_value(A, s0, h, intercept, x0, v, l1, l2) for v in (x0, x))
     assert lowered == pytest.approx(start - end, rel=1e-9)
@@ -156,16 +156,18 @@ def test_cyclic_sweep_minimises_each_coordinate(intercept, positive):
     assert touched == sizes.sum() + sizes[x != x0].sum()
 
 
-def test_adaptive_sweep_lowers_the_model_by_what_it_says():
+def test_sweeps_by_frequency_lower_the_model_by_what_it_says():
     A, arrays, x, slopes, h, squares, sums, total, mass = model()
     x0, s0, some = x.copy(), slopes.copy(), np.array([0, 2, 5, 6, 9, 11])
     frequency, accumulator = np.ones(12), np.linspace(0, 0.9, 12)
     order, state, average = np.empty(25, dtype=np.int64), np.array([7], dtype=np.uint64), 0.0
     gained = 0.0
     for k in range(60):
-        total, lowered, _, average, _ = adaptive_sweep(
-            *arrays, some, x, slopes, h, squares, sums, total, mass, 0.03, 0.01, False,
-            frequency, accumulator, state, order, average, k > 0)
+        visits = schedule(some, 6, frequency, accumulator, order, state)
+        total, lowered, _, average, _ = sweep(
+            *arrays, order[:visits], x, slopes, h, squares, sums, total, mass, 0.03, 0.01, False,
+            frequency, average, 1 / 6 if k else 0.0)
+        average = average if k else lowered / 6
         assert lowered >= 0.0
         gained += lowered
     start, end = (model_value(A, s0, h, True, x0, v, 0.03, 0.01) for v in (x0, x))
@@ -189,11 +191,11 @@ def test_schedule_meets_the_frequencies():
     share = frequency[columns] * 6 / frequency[columns].sum()
     order, state = np.empty(21, dtype=np.int64), np.array([1], dtype=np.uint64)
     visits, orders = np.zeros(10), []
-    for sweep in range(1, 500):
+    for k in range(1, 500):
         size = schedule(columns, 6, frequency, accumulator, order, state)
         np.add.at(visits, order[:size], 1)
         orders.append(tuple(order[:size]))
-        assert np.all(np.abs(visits[columns] - sweep * share) <= 1.0 + 1e-9)
+        assert np.all(np.abs(visits[columns] - k * share) <= 1.0 + 1e-9)
     assert visits[[2, 4, 6, 7]].sum() == 0
     assert len(set(orders)) > 100  # shuffled
 

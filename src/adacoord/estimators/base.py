@@ -134,7 +134,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _warn(self, tasks, results) -> None:
         short = [i for i, r in enumerate(results)
-                 if r.status in ("max_passes", "max_seconds", "no minimum")]
+                 if r.status in ("max_passes", "max_seconds", "no minimum", "interrupted")]
         if not short:
             return
         gaps = [np.nan_to_num(results[i].relative_gap, nan=np.inf) for i in short]

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._columns import combine, moments
 from .base import Solver
-from .primal_kernels import cyclic_sweep, linearise, mean_loss
+from .primal_kernels import linearise, mean_loss, sweep
 
 #: phi'' at least this share of its bound 1/gamma: keeps the model's minimum within reach where
 #: phi is flat.  1 after a search that had to go below SHORT (a step that overshot a kink).
@@ -56,7 +56,7 @@ class ColumnDescent(Solver):
             self._moments(np.arange(d))
         self.norms = np.sqrt(self.squares)
         if not self.quadratic:
-            self.h = np.empty(max(n, 2))  # one number would be a curvature that all rows share
+            self.h = np.empty(n)
         self._predict()
         self.operations = 0  # preparations are not passes
 
@@ -152,7 +152,9 @@ class CyclicCoordinateDescent(ColumnDescent):
         self._linearise()
         if not self.quadratic:
             self._moments(everything)
-        self.total, _, touched = cyclic_sweep(*self.columns.arrays, everything, *self._model)
+        self.total, _, touched, *_ = sweep(
+            *self.columns.arrays, everything, *self._model, np.empty(0), 0.0, 0.0
+        )
         self.operations += int(touched)
         self._finish(everything, before)
         self.y = self._derivative()

@@ -204,7 +204,7 @@ class PrimalDual(Solver):
         if self.perturbed and (self.passes - self.stage_began) % LOOK == 0:
             self._look_at_stage(*self._gap_parts(self.primal.x))
 
-    def _run(self, order, sigma, kappa, tau, theta, starts=None, draw=None) -> None:
+    def _run(self, order, sigma, kappa, tau, theta, starts=None, **draw) -> None:
         """The steps of ``order`` (rows of the data), with ``sigma`` and ``kappa`` for every row.
 
         Batch k is ``order[starts[k]:starts[k+1]]`` (by default batches of ``batch_size``);
@@ -223,7 +223,7 @@ class PrimalDual(Solver):
             (one_each(tau, starts.size - 1), one_each(theta, starts.size - 1), self.lam),
             (penalty.l1, penalty.positive),
             (self.beta, self.bias, self._change),
-            **({} if draw is None else {"draw": draw}),
+            **draw,
         )
         self._count(order)
 

@@ -18,17 +18,17 @@ from .._jit import FAST, jit
 from .._rows import AHEAD, prefetch_row, row_dot
 from .._scalar import dead_zone, shrink
 from .._smooth import curvature, slope, value
-from ..sampling.frequencies import schedule, updated_frequency
+from ..sampling.frequencies import updated_frequency
 
 
 @jit
 def linearise(code, alpha, epsilon, lo, hi, z, b, weight, floor, slopes, h):
     """slopes_i = weight_i phi'(z_i), h_i = weight_i max(phi''(z_i), floor); their sums.
 
-    An ``h`` of one element is a curvature that is the same for all rows, and is left alone.
+    An ``h`` of fewer elements than rows is a curvature that all rows share, and is left alone.
     """
     total, mass = 0.0, 0.0
-    constant = h.shape[0] == 1
+    constant = h.shape[0] < z.shape[0]
     for i in range(np.uint64(z.shape[0])):
         v = slope(code, alpha, epsilon, lo, hi, z[i], b[i])
         slopes[i] = weight[i] * v
@@ -81,45 +81,18 @@ def _step(rows, data, start, stop, slopes, shift, x, square, l1, l2, low, high):
 
 
 @jit
-def cyclic_sweep(
-    colptr, rows, data, columns, x, slopes, h, squares, sums, total, mass, l1, l2, positive,
+def sweep(
+    colptr, rows, data, order, x, slopes, h, squares, sums, total, mass, l1, l2, positive,
+    frequency, average, eta,
 ):
-    """A step on each of ``columns`` in turn; (total, decrease of the model, entries touched)."""
-    one, ahead = np.uint64(1), np.uint64(AHEAD)
-    low, high = dead_zone(l1, positive)
-    lowered, touched, size = 0.0, np.uint64(0), np.uint64(columns.shape[0])
-    for k in range(size):
-        if k + ahead < size:
-            prefetch_row(colptr, rows, data, np.uint64(columns[k + ahead]))
-        j = np.uint64(columns[k])
-        start, stop = colptr[j], colptr[j + one]
-        new, gain = _step(
-            rows, data, start, stop, slopes, sums[j] * (total / mass), x[j],
-            spread(squares[j], sums[j], mass) + l2, l1, l2, low, high,
-        )
-        touched += stop - start
-        if new != x[j]:
-            _add(rows, data, start, stop, new - x[j], h, slopes)
-            touched += stop - start
-            total += (new - x[j]) * sums[j]
-            x[j] = new
-            lowered += gain
-    return total, lowered, touched
+    """A step on each column of ``order``; (total, decrease of the model, entries touched, mean
+    decrease, sign changes).
 
-
-@jit
-def adaptive_sweep(
-    colptr, rows, data, columns, x, slopes, h, squares, sums, total, mass, l1, l2, positive,
-    frequency, accumulator, random, order, average, learning,
-):
-    """One sweep of ACF (Algorithm 2); (total, decrease, entries touched, mean decrease)."""
-    one, ahead = np.uint64(1), np.uint64(AHEAD)
+    ``eta > 0`` adapts ``frequency`` to what each step brings (Algorithm 2 of ACF).
+    """
+    one, ahead, size = np.uint64(1), np.uint64(AHEAD), np.uint64(order.shape[0])
     low, high = dead_zone(l1, positive)
-    size = np.uint64(
-        schedule(columns, columns.shape[0], frequency, accumulator, order, random)
-    )
     lowered, touched, flips = 0.0, np.uint64(0), 0
-    fade = 1.0 / columns.shape[0]
     for t in range(size):
         if t + ahead < size:
             prefetch_row(colptr, rows, data, np.uint64(order[t + ahead]))
@@ -138,9 +111,7 @@ def adaptive_sweep(
                 flips += 1
             x[j] = new
             lowered += gain
-        if learning:
+        if eta > 0.0:
             frequency[j] = updated_frequency(frequency[j], gain, average)
-            average += fade * (gain - average)
-    if not learning:
-        average = lowered * fade
+            average += eta * (gain - average)
     return total, lowered, touched, average, flips

@@ -34,8 +34,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._columns import column_dots
+from ..sampling.frequencies import schedule
 from .primal_cd import ColumnDescent
-from .primal_kernels import adaptive_sweep
+from .primal_kernels import sweep
 from .support_newton import support_newton, support_solve
 
 #: Columns of the smallest set; growth over the support.
@@ -173,12 +174,17 @@ class WorkingSetDescent(ColumnDescent):
 
     def _sweep(self) -> None:
         """One sweep; after the last one, on to the model's minimum."""
-        self.total, lowered, touched, self.average, flips = adaptive_sweep(
-            *self.columns.arrays, self.set, *self._model, self.frequency, self.accumulator,
-            self.random, self._order, self.average, self.learning,
+        size = self.set.size
+        visits = schedule(
+            self.set, size, self.frequency, self.accumulator, self._order, self.random
+        )
+        self.total, lowered, touched, self.average, flips = sweep(
+            *self.columns.arrays, self._order[:visits], *self._model, self.frequency,
+            self.average, 1.0 / size if self.learning and size else 0.0,
         )
         self._charge(int(touched))
-        self.learning = True
+        if not self.learning:
+            self.average, self.learning = lowered / max(size, 1), True
         self.sweeps += 1
         self.first = self.first or lowered
         if self.sweeps < self.most and lowered > 0.0 and (
