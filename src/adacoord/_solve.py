@@ -202,12 +202,17 @@ def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
 def _limit(result: Result) -> str:
     if result.status == "max_passes":
         return f"max_passes={result.passes}"
-    limit = "an interrupt" if result.status == "interrupted" else "max_seconds"
-    return f"{limit} after {result.passes} passes"
+    return f"max_seconds after {result.passes} passes"
 
 
 def advice(problem: Problem, result: Result, tol: float) -> str:
     """What to say of a result that stopped before ``tol``: what was reached, what to do."""
+    if result.status == "interrupted":
+        return (
+            f"interrupted after {result.passes} passes with a relative gap of "
+            f"{result.relative_gap:.2e}; tol={tol:g} was asked for. The best point so far was "
+            "kept; start from it to go on."
+        )
     if problem.has_certificate:
         return _advice(problem, result, tol)
     return _unpenalised_advice(problem, result, tol)

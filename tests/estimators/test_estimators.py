@@ -183,7 +183,7 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
 
     monkeypatch.setattr(DualCoordinateAscent, "_pass", interrupted)
     y = np.digitize(z, [-0.3, 0.3])
-    with pytest.warns(ac.ConvergenceWarning, match="2 of 3 problems .* an interrupt after"):
+    with pytest.warns(ac.ConvergenceWarning, match="3 of 3 problems .* interrupted after"):
         model = ac.LinearSVC(loss="hinge", solver="dcd", tol=1e-12).fit(X, y)
     assert model.coef_.shape == (3, 300)
     assert model.coef_[0].any()

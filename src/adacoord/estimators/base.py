@@ -141,6 +141,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         worst = short[int(np.argmax(gaps))]
         text = advice(tasks[worst].problem, results[worst], self.tol)
         text = text.replace("max_passes", "max_iter")
+        text = text.replace("start from it", "fit again with warm_start=True")
         if len(results) > 1:
             text = f"{len(short)} of {len(results)} problems stopped early; the worst: {text}"
         warnings.warn(text, EstimatorConvergenceWarning, stacklevel=5)
