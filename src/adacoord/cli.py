@@ -1,4 +1,4 @@
-"""The command line: ``adacoord demo | fit | predict | compare | info``.
+"""The command line: ``adacoord demo | fit | predict | compare | reproduce | info``.
 
 Exit codes: 0 done, 2 bad input (one line on stderr), 3 not converged (the result is still
 written), 130 interrupted (the best point so far is still written).
@@ -168,6 +168,27 @@ def compare(
     )
     if code:
         raise typer.Exit(code)
+
+
+@app.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(
+        metavar="NAME...", help="all, or names that --list shows")] = None,
+    show: Annotated[bool, typer.Option("--list", help="what there is to reproduce")] = False,
+    quick: Annotated[bool, typer.Option(
+        "--quick", help="smaller data, fewer settings: minutes instead of an hour")] = False,
+    normalize: Annotated[str | None, typer.Option(
+        help="rows, mean or none: scale the rows otherwise than the paper did")] = None,
+    output: Annotated[Path, typer.Option(
+        help="folder for reproduction.md and its figures")] = Path("."),
+) -> None:
+    """Run the papers' figures and tables again, and judge what they claim."""
+    from .reproduce.command import listing, run
+
+    if show:
+        listing(out)
+    else:
+        run(out, err, names=names or [], quick=quick, normalize=normalize, output=output)
 
 
 @app.command()
