@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from smooth_problems import SMOOTH, STORAGES, as_storage, gradient, make
 
@@ -90,3 +91,25 @@ def test_stationarity_is_a_cosine():
     units = ac.Problem(A * [1e-6, 1.0, 1e6], b, sample_weight=w, intercept=True)
     scaled = units.stationarity(x / [1e-6, 1.0, 1e6], c)
     assert scaled == pytest.approx(expected, rel=1e-9)
+
+
+@STORAGES
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge", "huber"])
+def test_lbfgs_without_a_penalty(loss, storage):
+    A, b = make(loss, 80, 4)
+    problem = ac.Problem(as_storage(A, storage), b, loss, intercept=True)
+    result = ac.solve(problem, "lbfgs", tol=1e-8)
+    assert result.status == "stationary, no certificate"
+    assert np.isnan(result.gap)
+    best = ac.solve(problem, "newton", tol=1e-10)
+    np.testing.assert_allclose(result.x, best.x, rtol=1e-5, atol=1e-6)
+
+
+def test_auto_without_a_penalty_and_too_many_columns_for_newton():
+    rng = np.random.default_rng(0)
+    A = sparse.random(300, 20_000, 0.01, format="csr", random_state=rng)
+    b = A @ rng.standard_normal(20_000)
+    result = ac.solve(ac.Problem(A, b, intercept=True), tol=1e-6)
+    assert result.solver == "lbfgs"
+    assert result.converged
+    assert result.primal < 1e-8 * np.mean(b**2)

@@ -42,7 +42,8 @@ def run(
 
     runs = compare(problem, who, seeds=seeds, **limits, watch=None if quiet else watch)
     _print(out, runs)
-    title = f"{Path(data).name}: {problem.loss.name}, l2 = {problem.penalty.l2:.4g}" + (
+    loss = problem.loss.name.replace("_", " ")
+    title = f"{Path(data).name}: {loss}, l2 = {problem.penalty.l2:.4g}" + (
         f", l1 = {problem.penalty.l1:.4g}" if problem.penalty.l1 else "")
     settings = {"data": data, **model, **limits, "seeds": seeds,
                 "solvers": ", ".join(c.label for c in who)}

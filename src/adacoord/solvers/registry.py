@@ -84,7 +84,7 @@ SOLVERS: dict[str, Entry] = {
         Entry("afg", "accelerated full gradient with a line search (AFG)", "baselines.afg",
               "AcceleratedFullGradient", needs=frozenset({"smooth"})),
         Entry("lbfgs", "L-BFGS with a memory of 30", "baselines.lbfgs", "LimitedMemoryBFGS",
-              needs=frozenset({"smooth", "quadratic"})),
+              needs=frozenset({"smooth", "quadratic"}), unpenalised=True),
         Entry("pdhg", "batch primal-dual method of Chambolle and Pock (PDHG)", "baselines.pdhg",
               "PrimalDualHybridGradient", needs=_SMOOTH),
     )
@@ -98,6 +98,16 @@ def newton_can(problem: Problem) -> bool:
         problem.loss.differentiable and penalty.l1 == 0.0 and not penalty.positive
         and not too_large(problem)
     )
+
+
+def lbfgs_can(problem: Problem) -> bool:
+    """Whether L-BFGS takes the problem, with or without a penalty."""
+    penalty, loss = problem.penalty, problem.loss
+    return loss.gamma > 0.0 and not loss.blocks and penalty.l1 == 0.0 and not penalty.positive
+
+
+#: What the solvers that need no penalty can do without one.
+_CAN = {"newton": newton_can, "lbfgs": lbfgs_can}
 
 
 def choose(problem: Problem) -> str:
@@ -128,6 +138,8 @@ def choose(problem: Problem) -> str:
     penalty, gamma = problem.penalty, problem.loss.gamma
     if newton_can(problem) and (penalty.l2 == 0.0 or affordable(problem)):
         return "newton"
+    if not problem.has_certificate and lbfgs_can(problem):
+        return "lbfgs"
     if problem.loss.blocks:
         return "apdc"
     if penalty.l1 > 0.0 and gamma > 0.0:
@@ -155,7 +167,7 @@ def resolve(problem: Problem, solver: str, options: dict) -> Entry:
         )
     entry = SOLVERS[name].variant(problem)
     if not problem.has_certificate and not entry.unpenalised:
-        able = [e.name for e in SOLVERS.values() if e.unpenalised and newton_can(problem)]
+        able = [e.name for e in SOLVERS.values() if e.unpenalised and _CAN[e.name](problem)]
         raise ValueError(
             f'l1=0.0 and l2=0.0: without a penalty there is no duality gap, and solver="{name}" '
             "cannot solve it; add a small penalty such as l2=1e-8"
@@ -173,13 +185,11 @@ def resolve(problem: Problem, solver: str, options: dict) -> Entry:
         )
     if name == "newton" and too_large(problem):
         size = system_size(problem)
+        remedy = 'use solver="auto"' if problem.has_certificate or lbfgs_can(problem) else (
+            "use another solver, which needs a penalty such as l2=1e-8")
         raise ValueError(
             f'A has shape {problem.matrix.shape}: solver="newton" would factorise a matrix of '
-            f"{size} x {size} numbers ({8e-9 * size * size:.0f} GB); use another solver, which "
-            "needs a penalty such as l2=1e-8"
-            if not problem.has_certificate else
-            f'A has shape {problem.matrix.shape}: solver="newton" would factorise a matrix of '
-            f'{size} x {size} numbers ({8e-9 * size * size:.0f} GB); use solver="auto"'
+            f"{size} x {size} numbers ({8e-9 * size * size:.0f} GB); {remedy}"
         )
     if "strongly_convex" in entry.needs and penalty.l2 == 0.0:
         raise ValueError(
