@@ -96,7 +96,7 @@ def fit(
         else "no certificate (there is none without a penalty)"
     )
     out.print(
-        f"objective {result.primal:.10g}, {proof}; {result.solver}, {result.passes} passes, "
+        f"objective {result.primal:.10g}, {proof}; {result.method}, {result.passes} passes, "
         f"{result.seconds:.2f} s",
         soft_wrap=True,
     )

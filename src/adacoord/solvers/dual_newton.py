@@ -36,10 +36,21 @@ WORTH, COLUMNS = 15.0, 3000
 
 def affordable(problem, rows: np.ndarray) -> bool:
     """Whether a Newton step with the curvature of ``rows`` is cheap beside its products with A."""
+    return _affordable(problem, rows, 1.0)
+
+
+def within_reach(problem) -> bool:
+    """Whether they may become cheap: at an optimum with kinks at most d rows have curvature."""
+    rows = problem.active
+    share = 1.0 if problem.loss.gamma else min(1.0, problem.d / max(rows.size, 1))
+    return _affordable(problem, rows, share)
+
+
+def _affordable(problem, rows: np.ndarray, share: float) -> bool:
     d = problem.d
     if d > COLUMNS or problem.penalty.l1 > 0.0 or problem.penalty.positive:
         return False
-    pairs = float(np.sum(problem.matrix.row_sizes[rows].astype(np.float64) ** 2))
+    pairs = share * float(np.sum(problem.matrix.row_sizes[rows].astype(np.float64) ** 2))
     # LAPACK does some eight multiplications in the time of one entry of A
     return pairs + d**3 / 48.0 <= 2.0 * WORTH * problem.matrix.nnz
 
