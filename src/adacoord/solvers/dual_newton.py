@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from .._blas import one_thread
 from .._jit import FAST, jit
 from .._scalar import dprox
 from ..losses import LOGISTIC, MARGIN
@@ -117,9 +118,10 @@ def solve(H: np.ndarray, right: np.ndarray) -> np.ndarray:
     ridge = 0.0
     while True:
         try:
-            factor = cho_factor(H + np.diag(np.full(right.size, ridge)) if ridge else H,
-                                lower=True, check_finite=False)
-            return cho_solve(factor, right, check_finite=False)
+            with one_thread():
+                factor = cho_factor(H + np.diag(np.full(right.size, ridge)) if ridge else H,
+                                    lower=True, check_finite=False)
+                return cho_solve(factor, right, check_finite=False)
         except LinAlgError:
             ridge = max(100.0 * ridge, 1e-14 * float(np.abs(np.diag(H)).max()))
             if not 0.0 < ridge < np.inf:
