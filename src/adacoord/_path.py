@@ -96,7 +96,7 @@ def path(
     Warns
     -----
     ConvergenceWarning
-        Once, when points stopped before ``tol``.
+        Once, when points stopped at ``max_passes`` before ``tol``.
     """
     _check_limits(problem, tol, max_passes, None, seed)
     first, second = _penalties(problem, l1, l2, n_points, ratio)
@@ -116,7 +116,7 @@ def path(
     if not results:
         raise KeyboardInterrupt
     found = _gather(first, second, results, keep_results)
-    missed = np.flatnonzero(~found.converged)
+    missed = np.flatnonzero([result.status == "max_passes" for result in results])
     if missed.size:
         worst = missed[np.argmax(found.relative_gap[missed])]
         warnings.warn(

@@ -162,7 +162,7 @@ def choose(problem: Problem) -> str:
     if easy or not rows_meet(problem) or problem.loss.name == "poisson":
         return "acf"
     # with kinks few rows keep their curvature, but far from the optimum they are too many
-    turns = dual_newton.within_reach(problem) if good > 1e-4 else (
+    turns = dual_newton.within_reach(problem) if good > 1e-3 else (
         dual_newton.affordable(problem, problem.active))
     return "acf" if turns else "apdc"
 
