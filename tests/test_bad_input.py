@@ -87,6 +87,8 @@ PROBLEMS = {
     "weight nan": ({"sample_weight": changed(B, 3, NAN)}, "sample_weight has the value nan at pos"),
     "weight inf": ({"sample_weight": changed(B, 0, INF)}, "sample_weight has the value inf at pos"),
     "weight < 0": ({"sample_weight": B}, "sample_weight has the value -1 at position 1: "),
+    "one class left": ({"sample_weight": [0, 0, 1, 1], "b": [1, 1, -1, -1]},
+                       "b has the single label -1 once rows of zero sample_weight are left out"),
     "weights 0": ({"sample_weight": np.zeros(4)}, "sample_weight is zero for every row"),
     "weights strings": ({"sample_weight": list("abcd")}, "sample_weight has dtype <U1"),
     # the penalty
@@ -174,6 +176,16 @@ SOLVES = {
                    "rho=1.0 with steps='theory': it is for steps=\"theory2\""),
     "kappa uniform": ({"kappa": 1.0}, "kappa=1.0, .*with sampling='uniform': .*\"adaptive\""),
     "delta weighted": ({"delta": (0.1, 0.5), "sampling": "weighted"}, r"delta=\(0.1, 0.5\).*weigh"),
+    **{f"{s} kappa {k}": ({"solver": s, "sampling": k, "kappa": 1.0},
+                          f"kappa=1.0 with sampling='{k}': it is for sampling=\"adaptive\"")
+       for s in ("dspdc", "spd1-vr") for k in ("uniform", "lipschitz")},
+    **{f"{s} delta": ({"solver": s, "delta": (0.1, 0.5)},
+                      r'delta=\(0.1, 0.5\), .*sampling="uniform": they are for')
+       for s in ("dspdc", "spd1-vr")},
+    "spd1-vr delta_passes": ({"solver": "spd1-vr", "delta_passes": 3}, "delta_passes=3 with samp"),
+    "eps without stop": ({"solver": "acf", "eps": 0.1}, 'eps=0.1: .*stop="liblinear".*use tol'),
+    **{f"{s} batch_size 5": ({"solver": s, "batch_size": 5}, "batch_size=5: A has 4 rows; use")
+       for s in ("spdc", "adaspdc")},
     "delta_passes uniform": ({"delta_passes": 3}, "delta_passes=3 with sampling='uniform'"),
     **{f"adaspdc batch_size {k}": ({"solver": "adaspdc", "batch_size": k},
                                    "batch_size=.*: it must be a whole number, 1 or more")
@@ -221,7 +233,8 @@ def test_solve(arguments, message):
               "delta_passes": 5.0}),
     ("spdc", {"sampling": "adaptive", "kappa": 0, "delta": np.array([0.8, 0.2]),
               "steps": "theory2", "rho": np.int64(0), "delta_passes": np.int64(1)}),
-    ("adaspdc", {"batch_size": np.int32(100)}),
+    ("adaspdc", {"batch_size": np.int32(4)}), ("spdc", {"batch_size": 4}),
+    ("dspdc", {"sampling": "lipschitz", "delta": [0.1, 0.5], "delta_passes": 3}),
     ("adaspdc", {"batch_size": 2, "groups": list("baab")}),
     ("adaspdc", {"groups": [True, False, True, True]}),
     ("adaspdc", {"groups": np.array([3, -1, 3, 3], dtype=object)}),

@@ -97,6 +97,14 @@ def test_one_warning_for_all_points(data):
     assert len(found) == 5 and not found.converged.all()
 
 
+def test_liblinears_rule_is_no_limit(data):
+    """What ended the points was asked for: as in ``solve``, nothing is said."""
+    A, b = data
+    found = ac.path(ac.Problem(A, np.where(b > 0, 1.0, -1.0), "hinge"), l2=[0.1, 0.01],
+                    solver="acf", stop="liblinear", eps=0.5, tol=1e-12, keep_results=True)
+    assert [r.status for r in found.results] == ["liblinear"] * 2 and not found.converged.any()
+
+
 def test_interrupted(data, monkeypatch):
     A, b = data
     import adacoord._path as module

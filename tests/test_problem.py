@@ -305,6 +305,30 @@ def test_no_certificate_without_a_penalty():
     assert ac.Problem(naive.A, naive.b, l1=1e-9).has_certificate
 
 
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "logistic", "multinomial",
+                                  "poisson"])
+def test_null_model_takes_the_best_intercept(loss):
+    rng = np.random.default_rng(0)
+    b = {"logistic": np.where(np.arange(40) < 9, 1.0, -1.0), "multinomial": np.arange(40) % 3,
+         "poisson": rng.poisson(5.0, 40) * 1.0}.get(loss, 100.0 + rng.standard_normal(40))
+    w = rng.exponential(1.0, 40)
+    problem = ac.Problem(np.zeros((40, 2)), b, loss, l2=1.0, sample_weight=w, intercept=True)
+    best = problem._null_model_value()
+    assert best == pytest.approx(ac.solve(problem, tol=1e-12).primal, rel=1e-9)
+    assert best <= problem.null_value
+
+
+def test_an_offset_of_the_targets_hides_nothing():
+    """P(0, 0) = 5e15 for targets near 1e8: 1e-12 of it is far more than P at any solution."""
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((50, 4))
+    b = A @ np.ones(4) + rng.standard_normal(50)
+    far, near = (ac.Problem(A, c, l2=0.1, intercept=True) for c in (b + 1e8, b))
+    assert far.relative_gap(2.0, 1.0) == near.relative_gap(2.0, 1.0) == 0.5
+    one, two = ac.solve(far, "dcd", tol=1e-5), ac.solve(near, "dcd", tol=1e-5)
+    assert one.primal == pytest.approx(two.primal, rel=1e-4)
+
+
 def test_relative_gap():
     problem = ac.Problem(np.eye(2), np.array([2.0, 0.0]), l2=1.0)  # P(0) = 1
     relative = problem.relative_gap

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ._repair import lesson
 from ._solve import Result, _check_limits, run
 from .exceptions import ConvergenceWarning
 from .problem import Problem
@@ -95,24 +96,27 @@ def path(
     Warns
     -----
     ConvergenceWarning
-        Once, when points stopped before ``tol``.
+        Once, when points stopped at ``max_passes`` before ``tol``.
     """
     _check_limits(problem, tol, max_passes, None, seed)
     first, second = _penalties(problem, l1, l2, n_points, ratio)
     results: list[Result] = []
+    switched = None
     for weight1, weight2 in zip(first, second, strict=True):
+        point = problem.with_penalty(float(weight1), float(weight2))
         result = run(
-            problem.with_penalty(float(weight1), float(weight2)), solver, tol=tol,
+            point, lesson(point, switched) if solver == "auto" else solver, tol=tol,
             max_passes=max_passes, seed=seed, start=results[-1] if results else None,
             options=options,
         )
         if result.status == "interrupted":
             break
         results.append(result)
+        switched = result.history.switched or switched
     if not results:
         raise KeyboardInterrupt
     found = _gather(first, second, results, keep_results)
-    missed = np.flatnonzero(~found.converged)
+    missed = np.flatnonzero([result.status == "max_passes" for result in results])
     if missed.size:
         worst = missed[np.argmax(found.relative_gap[missed])]
         warnings.warn(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ._repair import way_out
 from .exceptions import ConvergenceWarning
 from .monitor import History, Monitor, Progress
 from .problem import Problem
@@ -35,8 +36,8 @@ class Result:
         "stationary, no certificate" in place of "converged", and "no minimum" where a point
         proves that there is none (separable classes)
     passes, seconds : what it took
-    history : arrays ``passes seconds operations primal dual gap relative_gap``
-    solver : the solver that ran
+    history : arrays ``passes seconds operations primal dual gap relative_gap``, and ``switched``
+    solver : the solver that ran; the last one, where ``auto`` changed it (``history.switched``)
     """
 
     x: np.ndarray
@@ -53,12 +54,20 @@ class Result:
     history: History
     solver: str
 
+    @property
+    def method(self) -> str:
+        """The solver, and the one it took over from, in words."""
+        switched = self.history.switched
+        if switched is None:
+            return self.solver
+        return f"{self.solver} (after {switched.passes} passes of {switched.before})"
+
     def __repr__(self) -> str:
         certificate = (
             "no certificate" if np.isnan(self.gap) else f"relative_gap={self.relative_gap:.2e}"
         )
         return (
-            f"Result({self.solver}: {self.status} after {self.passes} passes, "
+            f"Result({self.method}: {self.status} after {self.passes} passes, "
             f"{self.seconds:.3g} s; primal={self.primal:.10g}, {certificate})"
         )
 
@@ -94,7 +103,8 @@ def solve(
         importance sampling (2021).  ``"asdca"`` (accelerated SDCA), ``"sag"`` (stochastic average
         gradient), ``"afg"`` (accelerated full gradient), ``"lbfgs"`` and ``"pdhg"`` (Chambolle
         and Pock) are what the papers compare with.  ``"auto"`` takes the one that has been
-        measured to be fastest on such problems (:func:`adacoord.solvers.registry.choose`).
+        measured to be fastest on such problems (:func:`adacoord.solvers.registry.choose`); where
+        it is far slower than expected another one takes over, once (``history.switched``).
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.  Without a penalty
         there is no such gap, and :meth:`Problem.stationarity` takes its place.
@@ -152,9 +162,13 @@ def run(
             f"start={type(start).__name__}: it must be a Result of a problem of the same shape"
         )
 
-    def make_solver():
+    def make(entry, start):
         rng = np.random.Generator(np.random.PCG64(seed))
         return entry.load()(problem, rng, start, **options)
+
+    repair = None
+    if solver == "auto" and not options:  # options are those of the solver they were given for
+        repair = way_out(problem, entry, make)
 
     with ExitStack() as stack:
         show = None
@@ -166,13 +180,13 @@ def run(
             problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds, callback=callback,
             show=show,
         )
-        status = monitor.run(make_solver, start)
+        status = monitor.run(lambda: make(entry, start), start, repair)
     return Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
         dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
         converged=status in ("converged", "stationary, no certificate"), status=status,
         passes=monitor.passes, seconds=monitor.seconds, history=monitor.history,
-        solver=entry.name,
+        solver=monitor.history.switched.after if monitor.history.switched else entry.name,
     )
 
 
@@ -226,7 +240,7 @@ def _unpenalised_advice(problem: Problem, result: Result, tol: float) -> str:
         )
     stationarity = problem.stationarity(result.x, result.intercept)
     return (
-        f"{result.solver} stopped at {_limit(result)} with slopes at a cosine of "
+        f"{result.method} stopped at {_limit(result)} with slopes at a cosine of "
         f"{stationarity:.2e} to the columns; tol={tol:g} was asked for. Without a penalty a "
         "minimum need not exist: add one such as l2=1e-8, or allow more passes."
     )
@@ -240,6 +254,6 @@ def _advice(problem: Problem, result: Result, tol: float) -> str:
         else "allow more passes, raise tol, use a stronger penalty, or scale the columns"
     )
     return (
-        f"{result.solver} stopped at {_limit(result)} with a relative gap of "
+        f"{result.method} stopped at {_limit(result)} with a relative gap of "
         f"{result.relative_gap:.2e}; tol={tol:g} was asked for. To get there, {remedy}."
     )

@@ -31,9 +31,12 @@ def describe_installation() -> Iterator[str]:
 
 def describe_model(path: Path) -> Iterator[str]:
     """What a model file holds, and the certificate it carries."""
-    from .io import load_model
+    from .io import Model, load_model
 
     model = load_model(path)
+    if not isinstance(model, Model):
+        yield from _describe_estimator(path, model)
+        return
     parameter = "" if model.loss_parameter is None else f"({model.loss_parameter:g})"
     yield (
         f"{path}: {model.loss}{parameter}, l1={model.l1:g}, l2={model.l2:g}"
@@ -47,3 +50,14 @@ def describe_model(path: Path) -> Iterator[str]:
         yield f"classes {model.classes[0]:g} and {model.classes[1]:g}"
     for name, value in model.certificate.items():
         yield f"{name}: {value:.10g}" if isinstance(value, float) else f"{name}: {value}"
+
+
+def _describe_estimator(path: Path, model) -> Iterator[str]:
+    yield f"{path}: {' '.join(repr(model).split())}"
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
+    yield f"{np.count_nonzero(coef)} of {coef.size} coefficients are not zero"
+    if hasattr(model, "classes_"):
+        yield "classes " + ", ".join(map(str, model.classes_))
+    for name in ("relative_gap_", "n_iter_", "solver_"):
+        if hasattr(model, name):
+            yield f"{name[:-1]}: {getattr(model, name)}"

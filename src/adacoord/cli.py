@@ -1,4 +1,4 @@
-"""The command line: ``adacoord demo | fit | predict | compare | reproduce | info``.
+"""The command line: ``adacoord demo | fit | predict | certify | compare | reproduce | info``.
 
 Exit codes: 0 done, 2 bad input (one line on stderr), 3 not converged (the result is still
 written), 130 interrupted (the best point so far is still written).
@@ -96,7 +96,7 @@ def fit(
         else "no certificate (there is none without a penalty)"
     )
     out.print(
-        f"objective {result.primal:.10g}, {proof}; {result.solver}, {result.passes} passes, "
+        f"objective {result.primal:.10g}, {proof}; {result.method}, {result.passes} passes, "
         f"{result.seconds:.2f} s",
         soft_wrap=True,
     )
@@ -113,25 +113,43 @@ def fit(
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="a model file written by fit")],
+    model: Annotated[Path, typer.Argument(help="a model file, by fit or by save_model")],
     data: Annotated[Path, typer.Argument(help="svmlight file")],
     output: Annotated[Path | None, typer.Option(
         "-o", "--output", help="one prediction a line; default: standard output")] = None,
     proba: Annotated[bool, typer.Option(
-        "--proba", help="probability of the second class (logistic only)")] = False,
+        "--proba", help="probability of the second class, or of each if there are more than "
+        "two (logistic only)")] = False,
 ) -> None:
     """Predict with a saved model; labels of the file are ignored."""
     from .io import load_model, load_svmlight
-    from .training import with_columns
+    from .training import in_lines, n_columns, predictions, with_columns
 
     fitted = load_model(model)
-    A = with_columns(load_svmlight(data)[0], fitted.coef.size)
-    values = fitted.predict_proba(A)[:, 1] if proba else fitted.predict(A)
-    text = "".join(f"{value:.17g}\n" for value in values)
+    A = with_columns(load_svmlight(data)[0], n_columns(fitted))
+    text = in_lines(predictions(fitted, A, proba))
     if output is None:
         sys.stdout.write(text)
     else:
-        output.write_text(text)
+        output.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def certify(
+    model: Annotated[Path, typer.Argument(help="a model file, by fit or by save_model")],
+    train: Annotated[Path, typer.Argument(help="svmlight file with the data it was trained on")],
+    effort: Annotated[int, typer.Option(
+        help="passes to spend on the proof, where the loss has kinks")] = 10,
+) -> None:
+    """How far from optimal a saved model is on its training data, provably."""
+    from ._certify import certify as bound
+    from .io import load_model, load_svmlight
+    from .training import points_of
+
+    for name, problem, x, intercept in points_of(load_model(model), *load_svmlight(train)):
+        found = bound(problem, x, intercept, effort=effort)
+        out.print(f"{name}objective {found.primal:.10g}. {found.note}", markup=False,
+                  soft_wrap=True)
 
 
 @app.command()

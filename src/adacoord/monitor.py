@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,12 +22,21 @@ from .problem import Problem
 from .solvers.base import start_point
 
 
+class Switch(NamedTuple):
+    """A change of method during a run: after how many passes, from which, to which."""
+
+    passes: int
+    before: str
+    after: str
+
+
 @dataclass
 class History:
     """What each gap check saw; arrays once the run is over.
 
     ``passes``, ``seconds`` and ``operations`` (entries of A touched) are cumulative; ``gap`` is
-    that of the best points so far, ``primal`` and ``dual`` are those of the moment.
+    that of the best points so far, ``primal`` and ``dual`` are those of the moment.  ``switched``
+    is the :class:`Switch` by which a wrong pick of ``auto`` was repaired, or None.
     """
 
     passes: np.ndarray | list = field(default_factory=list)
@@ -35,6 +46,7 @@ class History:
     dual: np.ndarray | list = field(default_factory=list)
     gap: np.ndarray | list = field(default_factory=list)
     relative_gap: np.ndarray | list = field(default_factory=list)
+    switched: Switch | None = None
 
     def append(self, **values) -> None:
         for name, value in values.items():
@@ -42,12 +54,16 @@ class History:
 
     def freeze(self) -> None:
         for name in self.__dataclass_fields__:
-            setattr(self, name, np.asarray(getattr(self, name)))
+            if name != "switched":
+                setattr(self, name, np.asarray(getattr(self, name)))
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is given at each gap check; ``x`` and ``intercept`` are the best so far."""
+    """What a callback is given at each gap check; ``x`` and ``intercept`` are the best so far.
+
+    ``switched`` is that of :class:`History`.
+    """
 
     passes: int
     seconds: float
@@ -58,6 +74,21 @@ class Progress:
     tol: float
     x: np.ndarray
     intercept: float | np.ndarray
+    switched: Switch | None = None
+
+
+@dataclass(frozen=True)
+class Repair:
+    """The way out of a wrong pick: when to take it, and what makes the other solver.
+
+    ``due(history, tol)`` is asked after each gap check and may look at passes, operations and
+    gaps, never at the clock; ``make(start)`` gives the solver called ``after``.
+    """
+
+    before: str
+    after: str
+    due: Callable[[History, float], bool]
+    make: Callable[[object], object]
 
 
 class Monitor:
@@ -83,6 +114,7 @@ class Monitor:
         self.x, self.intercept = np.zeros(problem.x_shape), problem.no_intercept
         self.y = problem.loss.start(problem.b)
         self._last = None
+        self._spent = 0, 0  # passes and operations of a solver that another took over from
 
     @property
     def relative_gap(self) -> float:
@@ -96,10 +128,13 @@ class Monitor:
             return math.nan
         return max(self.best_primal - self.best_dual, 0.0)
 
-    def run(self, make_solver: Callable[[], object], start=None) -> str:
+    def run(
+        self, make_solver: Callable[[], object], start=None, repair: Repair | None = None
+    ) -> str:
         """Advance the solver until a reason to stop; returns that reason.
 
-        ``start`` is looked at as it is (a dual method keeps only its y).
+        ``start`` is looked at as it is (a dual method keeps only its y).  When ``repair`` is due,
+        once at the most, its solver goes on from the best points so far; limits hold for both.
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
         ``"interrupted"``, or the name of the published rule by which the solver is ``finished``;
         without a penalty also ``"stationary, no certificate"`` and ``"no minimum"``.
@@ -114,7 +149,7 @@ class Monitor:
             while not reason:
                 step = check_interval(solver.passes, solver.check_cost)
                 step = sooner(step, self.history, self.tol)
-                step = min(step, self.max_passes - solver.passes)
+                step = min(step, self.max_passes - self._passes(solver))
                 for _ in range(step):
                     solver.advance(1)
                     # a solver that believes to be there is looked at, not believed
@@ -123,13 +158,25 @@ class Monitor:
                     if self.max_seconds is not None and self.seconds >= self.max_seconds:
                         break
                 reason = self.check(solver)
+                if not reason and repair is not None and repair.due(self.history, self.tol):
+                    solver, repair = self._take_over(solver, repair), None
         except KeyboardInterrupt:
             reason = "interrupted"
             if solver is not None:  # any (x, y) is a valid point, wherever it was interrupted
                 self._look(solver.x, solver.intercept, solver.y)
         self.history.freeze()
-        self.passes = 0 if solver is None else solver.passes
+        self.passes = 0 if solver is None else self._passes(solver)
         return reason
+
+    def _take_over(self, solver, repair: Repair):
+        """The solver that goes on from the best points of ``solver``."""
+        other = repair.make(SimpleNamespace(x=self.x, intercept=self.intercept, y=self.y))
+        self.history.switched = Switch(solver.passes, repair.before, repair.after)
+        self._spent = solver.passes, solver.operations
+        return other
+
+    def _passes(self, solver) -> int:
+        return self._spent[0] + solver.passes
 
     @property
     def seconds(self) -> float:
@@ -138,14 +185,15 @@ class Monitor:
     def check(self, solver) -> str:
         """Evaluate the solver's point; the reason to stop, or an empty string."""
         primal, dual = self._look(solver.x, solver.intercept, solver.y)
-        seconds = self.seconds
+        seconds, passes = self.seconds, self._passes(solver)
         self.history.append(
-            passes=solver.passes, seconds=seconds, operations=solver.operations, primal=primal,
-            dual=dual, gap=self.gap, relative_gap=self.relative_gap,
+            passes=passes, seconds=seconds, operations=self._spent[1] + solver.operations,
+            primal=primal, dual=dual, gap=self.gap, relative_gap=self.relative_gap,
         )
         progress = Progress(
-            solver.passes, seconds, self.best_primal, self.best_dual, self.gap,
+            passes, seconds, self.best_primal, self.best_dual, self.gap,
             self.relative_gap, self.tol, read_only(self.x), self.intercept,
+            self.history.switched,
         )
         if self.show:
             self.show(progress)
@@ -158,7 +206,7 @@ class Monitor:
             return solver.finished
         if self.callback and self.callback(progress):
             return "callback"
-        if solver.passes >= self.max_passes:
+        if passes >= self.max_passes:
             return "max_passes"
         if self.max_seconds is not None and seconds >= self.max_seconds:
             return "max_seconds"

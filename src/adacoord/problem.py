@@ -72,6 +72,7 @@ class Problem:
         self.n, self.d = self.matrix.shape
         self.b = _check_targets(b, self.n, self.loss)
         self.weights = _check_weights(sample_weight, self.n)
+        _check_classes_left(self.b, self.weights, self.loss)
         self.intercept = bool(intercept)
         self._block = (int(self.b.max()) + 1,) if self.loss.blocks else ()
 
@@ -134,8 +135,14 @@ class Problem:
         return self.matrix.tdot(y) / self.n
 
     def relative_gap(self, primal: float, dual: float) -> float:
-        """(P - D) / max(|P|, |D|, 1e-12 |P(0)|): the meaning of every ``tol``."""
-        scale = max(abs(primal), abs(dual), 1e-12 * abs(self.null_value))
+        """(P - D) / max(|P|, |D|, 1e-12 |P(0)|): the meaning of every ``tol``.
+
+        P(0) is that of the best intercept, where there is one: an offset of the targets, however
+        large, hides nothing.
+        """
+        scale = max(abs(primal), abs(dual))
+        if scale < 1e-12 * abs(self.null_value):  # hardly ever: the best intercept takes a search
+            scale = max(scale, 1e-12 * abs(self._null_model_value()))
         if not np.isfinite(scale):
             return np.nan if np.isnan(primal) or not self.has_certificate else np.inf
         return max(primal - dual, 0.0) / scale if scale > 0.0 else 0.0
@@ -201,6 +208,17 @@ class Problem:
     def null_value(self) -> float:
         """P(0, 0)."""
         return self._mean(self.loss.value(np.zeros(self.y_shape), self.b))
+
+    def _null_model_value(self) -> float:
+        """P(0, c) with the best c."""
+        if not self.intercept:
+            return self.null_value
+        if self.loss.blocks:  # the entropy of the shares of the classes
+            weights = np.bincount(self.b, self.weights, self.n_classes) / self.n
+            kept = weights[weights > 0.0]
+            return float(-np.sum(kept * np.log(kept / kept.sum())))
+        low, high = self._null_intercept()
+        return self._mean(self.loss.value(np.full(self.n, 0.5 * (low + high)), self.b))
 
     # ---- feasible dual points -----------------------------------------------------------
 
@@ -277,8 +295,8 @@ class Problem:
     def _null_dual(self) -> np.ndarray:
         """A dual point that proves x = 0 optimal for large l1: a balanced subgradient there.
 
-        The best intercept is found by bisection on the (monotone) slope; subgradients left and
-        right of it are mixed so that they balance, which settles the rows at a kink.
+        Subgradients left and right of the best intercept are mixed so that they balance, which
+        settles the rows at a kink.
         """
         if not self.intercept:
             return self.loss.derivative(np.zeros(self.y_shape), self.b)
@@ -288,11 +306,23 @@ class Problem:
                 into_domain(np.tile(shares / shares.sum(), (self.n, 1)), self.b)
             )
 
-        def slopes(c: float) -> np.ndarray:
-            return self.loss.derivative(np.full(self.n, c), self.b)
+        low, high = self._null_intercept()
+        width = 1e-9 * (1.0 + abs(low))
+        left, right = self._null_slopes(low - width), self._null_slopes(high + width)
+        below, above = self._mean(left), self._mean(right)
+        share = below / (below - above) if above > below else 0.0
+        return self._balance(left + share * (right - left))
 
+    def _null_slopes(self, c: float) -> np.ndarray:
+        return self.loss.derivative(np.full(self.n, c), self.b)
+
+    def _null_intercept(self) -> tuple[float, float]:
+        """Two numbers next to one another with the best c for x = 0 between them.
+
+        By bisection on the (monotone) slope.
+        """
         def slope(c: float) -> float:
-            return self._mean(slopes(c))
+            return self._mean(self._null_slopes(c))
 
         low, high = -1.0, 1.0
         while slope(low) > 0.0 and low > -1e300:
@@ -305,11 +335,7 @@ class Problem:
                 low = middle
             else:
                 high = middle
-        width = 1e-9 * (1.0 + abs(low))
-        left, right = slopes(low - width), slopes(high + width)
-        below, above = self._mean(left), self._mean(right)
-        share = below / (below - above) if above > below else 0.0
-        return self._balance(left + share * (right - left))
+        return low, high
 
     # ---- what solvers need to know ------------------------------------------------------
 
@@ -461,6 +487,18 @@ def _check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
             f'b has the value {b.min():g}: loss="{loss.name}" takes counts, zero or more'
         )
     return b
+
+
+def _check_classes_left(b: np.ndarray, weights: np.ndarray | None, loss: Loss) -> None:
+    """Refuse to tell classes apart of which only one has rows of positive weight."""
+    if weights is None or loss.task not in ("classification", "multiclass"):
+        return
+    left = np.unique(b[weights > 0.0])
+    if left.size < 2:
+        raise ValueError(
+            f"b has the single label {left[0]:g} once rows of zero sample_weight are left out: a "
+            "classifier needs rows of two classes with positive weights"
+        )
 
 
 def _check_weights(sample_weight: Any, n: int) -> np.ndarray | None:

@@ -46,8 +46,10 @@ class ProgressLine:
         gap = progress.relative_gap
         if 0.0 < gap < math.inf:
             self._seen.append((math.log10(gap), progress.seconds, progress.passes))
+        switched = progress.switched
         self._text = Text(
-            f"{self.solver}  pass {progress.passes}  "
+            (f"{switched.before} -> {switched.after}" if switched else self.solver)
+            + f"  pass {progress.passes}  "
             + ("no certificate" if math.isnan(gap)
                else f"gap {gap:.2e} -> {self.tol:.0e}{self._forecast(gap)}")
             + f"  {progress.seconds:.1f} s"

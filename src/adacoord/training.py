@@ -66,9 +66,63 @@ def make_model(problem: Problem, classes: np.ndarray | None, result: Result) -> 
             "primal": result.primal, "dual": result.dual, "gap": result.gap,
             "relative_gap": result.relative_gap, "passes": result.passes,
             "seconds": result.seconds, "solver": result.solver, "status": result.status,
-            "n": problem.n, "d": problem.d,
+            "n": problem.n, "d": problem.d, "fit_intercept": problem.intercept,
         },
     )
+
+
+def n_columns(model) -> int:
+    """The columns of a model's training data."""
+    return model.coef.size if isinstance(model, Model) else model.n_features_in_
+
+
+def predictions(model, A: sparse.csr_matrix, proba: bool) -> np.ndarray:
+    """What a model or estimator predicts; with ``proba`` the second class's probability, or all."""
+    if not proba:
+        return model.predict(A)
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"--proba: {type(model).__name__} gives no probabilities; leave it out, or train with "
+            "the logistic loss"
+        )
+    p = model.predict_proba(A)
+    return p[:, 1] if p.shape[1] == 2 else p
+
+
+def in_lines(values: np.ndarray) -> str:
+    """One line a row; numbers with all their digits."""
+    def text(value) -> str:
+        return f"{value:.17g}" if isinstance(value, float | np.floating) else str(value)
+
+    return "".join(" ".join(map(text, np.atleast_1d(row))) + "\n" for row in values)
+
+
+def points_of(model, A: sparse.csr_matrix, targets: np.ndarray):
+    """(heading, problem, x, intercept) of each problem that a model claims to solve.
+
+    The weights of samples are not in a model file: they are taken to be equal.
+    """
+    A = with_columns(A, n_columns(model))
+    if not isinstance(model, Model):
+        from .estimators.judge import points
+
+        return points(model, A, targets)
+    if model.classes is not None:
+        strange = targets[~np.isin(targets, model.classes)]
+        if strange.size:
+            raise ValueError(
+                f"the data have the label {strange[0]:g}, and the model knows "
+                f"{model.classes[0]:g} and {model.classes[1]:g}: give the data it was trained on"
+            )
+        targets = np.where(targets == model.classes[1], 1.0, -1.0)
+    loss = get_loss(model.loss)
+    if model.loss_parameter is not None:
+        loss = type(loss)(model.loss_parameter)
+    problem = Problem(
+        A, targets, loss, model.l1, model.l2, positive=model.positive,
+        intercept=model.certificate.get("fit_intercept", model.intercept != 0.0),
+    )
+    return [("", problem, model.coef, model.intercept)]
 
 
 def with_columns(A: sparse.csr_matrix, d: int) -> sparse.csr_matrix:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import warnings
@@ -190,6 +192,81 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
     assert not model.coef_[2].any()
     assert model.relative_gap_[0] < 1.0
     assert model.predict(X).shape == (1500,)
+
+
+def test_interrupt_of_several_threads_keeps_the_best_so_far(monkeypatch):
+    from adacoord.solvers.dual_cd import DualCoordinateAscent
+
+    X, z = large()
+    original, calls = DualCoordinateAscent._pass, []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == 30:
+            os.kill(os.getpid(), signal.SIGINT)  # which the main thread gets, as from a keyboard
+        original(self)
+
+    monkeypatch.setattr(DualCoordinateAscent, "_pass", interrupted)
+    y = np.digitize(z, [-1.0, -0.3, 0.3, 1.0])
+    with pytest.warns(ac.ConvergenceWarning, match="of 5 problems .* an interrupt after"):
+        model = ac.LinearSVC(loss="hinge", solver="dcd", tol=0.0, n_jobs=2, max_iter=10**6
+                             ).fit(X, y)
+    assert model.coef_.shape == (5, 300)
+    assert model.coef_[:2].any(axis=1).all() and (model.relative_gap_[:2] < 1.0).all()
+    assert not model.coef_[-1].any() and model.solver_[-1] == "none"
+    assert model.predict(X).shape == (1500,)
+
+
+def test_an_error_in_one_of_several_threads_is_raised(monkeypatch):
+    from adacoord.solvers.dual_cd import DualCoordinateAscent
+
+    def broken(self):
+        raise MemoryError("no more of it")
+
+    X, z = large()
+    monkeypatch.setattr(DualCoordinateAscent, "_pass", broken)
+    with pytest.raises(MemoryError, match="no more of it"):
+        ac.LinearSVC(loss="hinge", solver="dcd", n_jobs=2).fit(X, np.digitize(z, [-0.3, 0.3]))
+
+
+def test_threads_change_nothing():
+    X, z = large()
+    y = np.digitize(z, [-0.3, 0.3])
+    one, two = (ac.LinearSVC(loss="hinge", n_jobs=k).fit(X, y) for k in (None, 3))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+
+def test_a_class_without_weight():
+    X, z = large()
+    y, w = np.digitize(z, [-0.3, 0.3]), np.ones(z.size)
+    w[y == 1] = 0.0
+    with pytest.raises(ValueError, match=r"class .*1.* has only rows of zero sample_weight"):
+        ac.LinearSVC().fit(X, y, sample_weight=w)
+    w[y == 2] = 0.0
+    with pytest.raises(ValueError, match=r"y has one class, .*0.*, once rows of zero"):
+        ac.LinearSVC().fit(X, y, sample_weight=w)
+    with pytest.raises(ValueError, match="single label 1 once rows of zero sample_weight"):
+        ac.LogisticRegression(class_weight={0: 0.0}).fit(X, y > 0)
+
+
+@pytest.mark.parametrize("alpha", [[0.5, 3.0, 40.0], (0.5, 3.0, 40.0), np.array([0.5, 3.0, 40.0])])
+def test_ridge_takes_one_alpha_a_target(alpha):
+    from sklearn.linear_model import Ridge
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 4))
+    Y = X @ rng.standard_normal((4, 3)) + rng.standard_normal((50, 3))
+    found, other = ac.Ridge(alpha).fit(X, Y), Ridge(np.array(alpha)).fit(X, Y)
+    np.testing.assert_allclose(found.coef_, other.coef_, rtol=1e-8)
+    np.testing.assert_allclose(found.intercept_, other.intercept_, rtol=1e-8)
+    one = ac.Ridge([3.0]).fit(X, Y)
+    np.testing.assert_allclose(one.coef_[1], found.coef_[1], rtol=1e-12)
+    for bad, sentence in (([1.0, 2.0], "2 != 3"), ([1.0, -2.0, 3.0], "alpha has the value -2.0"),
+                          ([1.0, np.nan, 3.0], "alpha has the value nan"),
+                          ([[1.0, 2.0, 3.0]], "3 != 3|do not correspond")):
+        with pytest.raises(ValueError, match=sentence):
+            ac.Ridge(bad).fit(X, Y)
 
 
 # ---- scikit-learn's manners ------------------------------------------------------------------

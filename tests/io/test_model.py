@@ -209,7 +209,7 @@ def test_bad_models(changes, message):
 
 
 def test_only_models_are_saved(tmp_path):
-    with pytest.raises(ValueError, match=r"^model=dict: save_model takes an adacoord\.io\.Model"):
+    with pytest.raises(ValueError, match=r"^model=dict: save_model takes a fitted estimator"):
         save_model({}, tmp_path / "m")
 
 
@@ -259,9 +259,9 @@ def test_every_flipped_byte_is_refused(tmp_path):
 
 def test_newer_version_is_refused(tmp_path):
     path = tmp_path / "m.adacoord"
-    write_digested(path, "MODEL", 2, {}, {})
+    write_digested(path, "MODEL", 3, {}, {})
     assert refusal(path) == (
-        "this model file has format 2, and this adacoord reads formats up to 1; upgrade adacoord, "
+        "this model file has format 3, and this adacoord reads formats up to 2; upgrade adacoord, "
         "or write the model again with this version"
     )
 

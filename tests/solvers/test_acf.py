@@ -251,10 +251,14 @@ def test_auto(monkeypatch):
     tall, c = make("hinge", n=400, d=200, density=1.0)  # too long rows for Newton steps
     for problem, name in (
         (ac.Problem(A, b, "hinge", l2=1e-6), "acf"), (ac.Problem(A, b, "logistic", l2=1e-6), "acf"),
-        (ac.Problem(A, b, "squared", l2=1e-6), "apdc"), (ac.Problem(A, b, "squared", l2=1), "acf"),
+        (ac.Problem(A, b, "squared", l2=1e-6), "acf"), (ac.Problem(A, b, "squared", l2=1), "acf"),
+        (ac.Problem(tall, c, "squared", l2=1e-4), "apdc"),
         (ac.Problem(A, b, "hinge", l1=1e-3, l2=1e-6), "apdc"),
+        (ac.Problem(A, b, "hinge", l1=1e-3, l2=1e-2), "acf"),
         (ac.Problem(A, b, "hinge", l1=1e-3), "apdc"),
-        (ac.Problem(A, b, "logistic", l1=1e-3, l2=1.0), "acf"),
+        (ac.Problem(A, b, "logistic", l1=1e-3, l2=1e-4), "acf"),
+        (ac.Problem(A, b, "logistic", l1=1e-3, l2=1.0), "dcd"),
+        (ac.Problem(A, b, "logistic", l1=1e-3), "acf"),
         (ac.Problem(tall, c, "hinge", l2=1e-3), "apdc"),
         (ac.Problem(tall, c, "hinge", l2=1.0), "acf"),
         (ac.Problem(tall[:, :9], c, "hinge", l2=1e-3), "acf"),

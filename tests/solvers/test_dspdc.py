@@ -9,6 +9,7 @@ import pytest
 import reference
 from doubly import (
     GAMMA,
+    MIXTURES,
     PENALTIES,
     SAMPLINGS,
     STORAGES,
@@ -149,7 +150,7 @@ def test_iterates(loss, penalty, sampling, storage):
 @pytest.mark.parametrize("steps", ["theory", 4.0])
 def test_iterates_with_other_steps(steps, sampling, storage):
     assert_follows(*make("squared", n=23, d=7), "squared", PENALTIES["l1+l2"], 40, storage,
-                   sampling=sampling, steps=steps, delta=(0.1, 0.6), kappa=0.8, delta_passes=7)
+                   sampling=sampling, steps=steps, **MIXTURES[sampling])
 
 
 @STORAGES

@@ -9,6 +9,7 @@ import pytest
 import reference
 from doubly import (
     GAMMA,
+    MIXTURES,
     PENALTIES,
     SAMPLINGS,
     STORAGES,
@@ -168,7 +169,7 @@ def test_iterates(loss, penalty, sampling, storage):
 @pytest.mark.parametrize("steps", ["theory", 0.3])
 def test_iterates_with_other_steps(steps, sampling, storage):
     assert_follows(*make("squared", n=23, d=7), "squared", PENALTIES["l1+l2"], 7, storage,
-                   sampling=sampling, steps=steps, delta=(0.1, 0.6), kappa=0.8, delta_passes=7)
+                   sampling=sampling, steps=steps, **MIXTURES[sampling])
 
 
 @STORAGES
@@ -192,7 +193,8 @@ def test_weights_intercept_and_what_is_not_there(sampling, storage):
 def test_draws_of_sparse_entries(sampling):
     """(i, j) by P_ij = alpha_i beta_j/Z, i' by P(.|j), j' by P(.|i): chi-square of 60,000 each."""
     problem = make_problem("smooth_hinge", "l2", "csr")
-    solver = SPD1VR(problem, generator(), sampling=sampling, delta=(0.7, 0.7))
+    share = {} if sampling == "uniform" else {"delta": (0.7, 0.7)}
+    solver = SPD1VR(problem, generator(), sampling=sampling, **share)
     solver.advance(5)
     m, c = solver.matrix, solver.columns
     A = np.zeros(m.shape)

@@ -21,13 +21,15 @@ are NaN.  ``coef_`` has the type of X: in float32 it is the certified point, rou
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
@@ -35,6 +37,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from .._blas import one_thread
 from .._small import solve_well
 from .._solve import Result, advice
 from ..exceptions import ConvergenceWarning
@@ -114,10 +117,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
             jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
             if min(jobs, len(tasks)) > 1:  # kernels release the GIL
-                results = Parallel(n_jobs=jobs, backend="threading")(
-                    delayed(solve_well)(t.problem, self.solver, start=t.start, **limits)
-                    for t in tasks
-                )
+                results = _side_by_side(tasks, self.solver, min(jobs, len(tasks)), limits)
             else:
                 results = []
                 for task in tasks:
@@ -183,6 +183,30 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             )
             starts.append(SimpleNamespace(x=x[i], intercept=intercept, y=dual))
         return starts
+
+
+def _side_by_side(tasks: list[Task], solver: str, jobs: int, limits: dict) -> list[Result]:
+    """Solve in ``jobs`` threads; after Ctrl-C each ends at its next gap check, as it is then."""
+    stop = Event()
+
+    def solve(task: Task) -> Result:
+        if stop.is_set():
+            return _untouched(task.problem)
+        result = solve_well(task.problem, solver, start=task.start,
+                            callback=lambda _: stop.is_set(), **limits)
+        return replace(result, status="interrupted") if result.status == "callback" else result
+
+    # held here: OpenBLAS hears of it from the main thread only
+    with one_thread(), ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(solve, task) for task in tasks]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            stop.set()
+        else:
+            if any(future.done() and future.exception() for future in futures):
+                stop.set()  # the others end early, and the first error is raised below
+        return [future.result() for future in futures]
 
 
 def _untouched(problem: Problem) -> Result:

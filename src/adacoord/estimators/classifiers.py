@@ -47,6 +47,12 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
                     f"y has one class, {classes[left[0]]!r}, once rows of zero sample_weight are "
                     "left out: a classifier needs rows of at least 2 classes"
                 )
+            if left.size < classes.size and not multinomial:
+                absent = classes[np.setdiff1d(np.arange(classes.size), left)[0]]
+                raise ValueError(
+                    f"class {absent!r} has only rows of zero sample_weight: there is nothing to "
+                    "tell it from the rest by; leave these rows out"
+                )
         by_class = compute_class_weight(
             self.class_weight, classes=classes, y=y, **_weighted(sample_weight, weights)
         )

@@ -209,7 +209,7 @@ class Ridge(MultiOutputMixin, LinearRegressor):
 
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
-        "alpha": [Interval(Real, 0.0, None, closed="left"), np.ndarray],
+        "alpha": [Interval(Real, 0.0, None, closed="left"), "array-like"],
         "copy_X": ["boolean"],
         "positive": ["boolean"],
     }
@@ -255,6 +255,9 @@ class Ridge(MultiOutputMixin, LinearRegressor):
                 "Number of targets and number of penalties do not correspond: "
                 f"{alpha.size} != {n_targets}; give one alpha, or one a target"
             )
+        bad = alpha[~((alpha >= 0.0) & (alpha < np.inf))]
+        if bad.size:
+            raise ValueError(f"alpha has the value {bad[0]}: penalties must be finite, 0 or more")
         return [(0.0, float(a) / n) for a in np.broadcast_to(alpha.ravel(), (n_targets,))]
 
 

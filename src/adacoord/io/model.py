@@ -1,7 +1,8 @@
-"""A fitted linear model as plain numbers, and its file.
+"""Fitted models and their files.
 
-The file is a digested npz (see :mod:`adacoord.io.digested`): ``coef`` and ``classes`` as arrays,
-everything else as JSON.  Loading one checks the digest first and never runs code.
+A file is a digested npz (see :mod:`adacoord.io.digested`), arrays and JSON.  Format 1 holds a
+:class:`Model`, the plain numbers that the command line trains; format 2 a fitted estimator (see
+:mod:`adacoord.io.fitted`).  Loading one checks the digest first and never runs code.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from .digested import read_digested, write_digested
 
 _KIND = "MODEL"
-_NEWEST = 1
+_PLAIN, _FITTED = 1, 2
 _FACTS = ("intercept", "loss", "loss_parameter", "l1", "l2", "positive", "certificate")
 
 
@@ -56,7 +57,7 @@ class Model:
     l2: float = 0.0
     positive: bool = False
     certificate: dict[str, Any] = field(default_factory=dict)
-    format_version: int = _NEWEST
+    format_version: int = _PLAIN
 
     def __post_init__(self) -> None:
         parameter = self.loss_parameter
@@ -71,9 +72,9 @@ class Model:
             "positive": bool(self.positive),
             "certificate": _plain(self.certificate),
         }
-        if self.format_version != _NEWEST:
+        if self.format_version != _PLAIN:
             raise ValueError(f"format_version={self.format_version!r}: this adacoord writes "
-                             f"format {_NEWEST}; leave the argument out")
+                             f"format {_PLAIN}; leave the argument out")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -117,25 +118,32 @@ class Model:
         return np.exp(-np.logaddexp(0.0, np.column_stack((z, -z))))  # no overflow, no 1 - p
 
 
-def save_model(model: Model, path: str | os.PathLike) -> None:
+def save_model(model: Any, path: str | os.PathLike) -> None:
     """Write ``model`` to ``path`` in one step: a killed process leaves the old file whole.
 
     Parameters
     ----------
-    model : Model
+    model : Model or fitted estimator
+        Any estimator of adacoord, with its parameters and all that ``fit`` left behind.
     path : str or path-like
         The same model always gives the same bytes.
     """
-    if not isinstance(model, Model):
-        raise ValueError(f"model={type(model).__name__}: save_model takes an adacoord.io.Model")
-    arrays = {"coef": model.coef}
-    if model.classes is not None:
-        arrays["classes"] = model.classes
-    facts = {name: getattr(model, name) for name in _FACTS}
-    write_digested(path, _KIND, model.format_version, arrays, facts)
+    if isinstance(model, Model):
+        arrays = {"coef": model.coef}
+        if model.classes is not None:
+            arrays["classes"] = model.classes
+        facts = {name: getattr(model, name) for name in _FACTS}
+        write_digested(path, _KIND, model.format_version, arrays, facts)
+        return
+    from .fitted import dismantle, is_estimator
+
+    if not is_estimator(model):
+        raise ValueError(f"model={type(model).__name__}: save_model takes a fitted estimator of "
+                         "adacoord or an adacoord.io.Model; for others use their own library")
+    write_digested(path, _KIND, _FITTED, *dismantle(model))
 
 
-def load_model(path: str | os.PathLike) -> Model:
+def load_model(path: str | os.PathLike) -> Any:
     """Read a model file.
 
     Parameters
@@ -144,22 +152,27 @@ def load_model(path: str | os.PathLike) -> Model:
 
     Returns
     -------
-    Model
+    Model or estimator
+        What was saved.
 
     Raises
     ------
     ValueError
         If the file is not a model file, is damaged, or was written by a newer adacoord.
     """
-    version, arrays, facts = read_digested(path, _KIND, _NEWEST)
+    version, arrays, facts = read_digested(path, _KIND, _FITTED)
     try:
+        if version == _FITTED:
+            from .fitted import assemble
+
+            return assemble(arrays, facts)
         return Model(
             coef=arrays["coef"],
             classes=arrays.get("classes"),
             format_version=version,
             **{name: facts[name] for name in _FACTS},
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{os.fspath(path)}: the digest of this file is right but it does not "
                          f"hold a model ({reason}); save the model again") from error

@@ -30,6 +30,8 @@ ORDERS = ("hybrid", "frequencies", "shrinking")
 #: SPAN passes, twice in a row.  (Runs of 16 to 60 passes: .2 to .6; of 100 to 700: .72 to 1.0;
 #: a9a and w8a, hinge, logistic and squared, C = 1 to 100.)
 CRAWL, SPAN = 0.7, 5
+#: The tolerance of liblinear's rule, for the reproductions that do not give one.
+LIBLINEAR = 0.01
 
 
 class AdaptiveFrequencies(DualCoordinateAscent):
@@ -42,7 +44,8 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         takes Newton steps.
     stop : {None, "liblinear"}
         ``"liblinear"`` sets ``finished`` by liblinear's rule with the tolerance ``eps``.
-    eps : float
+    eps : float, optional
+        LIBLINEAR unless given; only with ``stop``.
     """
 
     name = "acf"
@@ -50,10 +53,11 @@ class AdaptiveFrequencies(DualCoordinateAscent):
     _state = ("v", "c", "p", "accumulators", "active", "resting", "memory", "word", "gained",
               "sigma", "fresh", "center", "newton_x", "z")
 
-    def __init__(self, problem, rng, start=None, order="hybrid", stop=None, eps=0.01):
+    def __init__(self, problem, rng, start=None, order="hybrid", stop=None, eps=None):
         super().__init__(problem, rng, start)
         _check_options(problem, order, stop, eps)
-        self.adapts, self.eps = order != "shrinking", eps if stop else 0.0
+        self.adapts = order != "shrinking"
+        self.eps = (LIBLINEAR if eps is None else float(eps)) if stop else 0.0
         self.p, self.accumulators = np.ones(problem.n), rng.random(problem.n)
         self.active, self.resting = self.rows.copy(), np.zeros(problem.n, dtype=np.uint8)
         self.word = rng.integers(2**63, size=1, dtype=np.uint64)
@@ -139,6 +143,13 @@ def _check_options(problem, order, stop, eps) -> None:
         raise ValueError(
             f'stop="liblinear": there is no such rule for loss="{problem.loss.name}"; use None '
             "and the gap decides"
+        )
+    if eps is None:
+        return
+    if stop is None:
+        raise ValueError(
+            f'eps={eps!r}: it is the tolerance of stop="liblinear", and there is no stop; use tol '
+            "for the gap, or give both"
         )
     if isinstance(eps, bool) or not (isinstance(eps, (int, float)) and 0.0 < eps < np.inf):
         raise ValueError(f"eps={eps!r}: liblinear's tolerance must be a positive number")

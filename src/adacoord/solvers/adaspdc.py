@@ -24,7 +24,7 @@ from scipy.sparse.linalg import svds
 from ..columns import as_scipy
 from ..sampling.batches import Blocks
 from ..sampling.single import Uniform
-from .primal_dual import PrimalDual
+from .primal_dual import PrimalDual, check_batch_size
 
 #: Passes between two looks at the gap, and the growth that makes a divergence.
 EVERY, DIVERGED = 4, 10.0
@@ -50,10 +50,7 @@ class AdaSPDC(PrimalDual):
               "best_x", "best_y", "best_c")
 
     def __init__(self, problem, rng, start=None, *, batch_size=1, groups=None):
-        if isinstance(batch_size, bool) or not (
-            isinstance(batch_size, (int, np.integer)) and batch_size >= 1
-        ):
-            raise ValueError(f"batch_size={batch_size!r}: it must be a whole number, 1 or more")
+        check_batch_size(batch_size, problem.n)
         super().__init__(problem, rng, start, batch_size=1)
         self.members, self.first = group_rows(problem, self.rows, groups)
         sizes = np.diff(self.first)

@@ -246,6 +246,14 @@ def _check_options(name, sampling, steps, delta, kappa, delta_passes):
             f'steps={steps!r}: {name} takes "practical", "theory" or a positive number'
         )
     check_mixture(delta, kappa, delta_passes)
+    if sampling != "adaptive" and kappa != 0.5:
+        raise ValueError(f'kappa={kappa!r} with sampling={sampling!r}: it is for '
+                         'sampling="adaptive"; leave it out')
+    if sampling == "uniform" and (*delta, delta_passes) != (0.2, 0.8, 100):
+        raise ValueError(
+            f'delta={delta!r}, delta_passes={delta_passes!r} with sampling="uniform": they are '
+            'for sampling="lipschitz" or "adaptive"; leave them out'
+        )
 
 
 @jit

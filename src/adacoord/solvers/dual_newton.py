@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from .._blas import one_thread
 from .._jit import FAST, jit
 from .._scalar import dprox
 from ..losses import LOGISTIC, MARGIN
@@ -36,10 +37,21 @@ WORTH, COLUMNS = 15.0, 3000
 
 def affordable(problem, rows: np.ndarray) -> bool:
     """Whether a Newton step with the curvature of ``rows`` is cheap beside its products with A."""
+    return _affordable(problem, rows, 1.0)
+
+
+def within_reach(problem) -> bool:
+    """Whether they may become cheap: at an optimum with kinks at most d rows have curvature."""
+    rows = problem.active
+    share = 1.0 if problem.loss.gamma else min(1.0, problem.d / max(rows.size, 1))
+    return _affordable(problem, rows, share)
+
+
+def _affordable(problem, rows: np.ndarray, share: float) -> bool:
     d = problem.d
     if d > COLUMNS or problem.penalty.l1 > 0.0 or problem.penalty.positive:
         return False
-    pairs = float(np.sum(problem.matrix.row_sizes[rows].astype(np.float64) ** 2))
+    pairs = share * float(np.sum(problem.matrix.row_sizes[rows].astype(np.float64) ** 2))
     # LAPACK does some eight multiplications in the time of one entry of A
     return pairs + d**3 / 48.0 <= 2.0 * WORTH * problem.matrix.nnz
 
@@ -106,9 +118,10 @@ def solve(H: np.ndarray, right: np.ndarray) -> np.ndarray:
     ridge = 0.0
     while True:
         try:
-            factor = cho_factor(H + np.diag(np.full(right.size, ridge)) if ridge else H,
-                                lower=True, check_finite=False)
-            return cho_solve(factor, right, check_finite=False)
+            with one_thread():
+                factor = cho_factor(H + np.diag(np.full(right.size, ridge)) if ridge else H,
+                                    lower=True, check_finite=False)
+                return cho_solve(factor, right, check_finite=False)
         except LinAlgError:
             ridge = max(100.0 * ridge, 1e-14 * float(np.abs(np.diag(H)).max()))
             if not 0.0 < ridge < np.inf:

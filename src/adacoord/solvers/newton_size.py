@@ -30,6 +30,24 @@ def too_large(problem: Problem) -> bool:
     return 8 * system_size(problem) ** 2 > LARGEST
 
 
+def newton_time(problem: Problem) -> float:
+    """Nanoseconds that Newton's method may take."""
+    n, nnz = problem.n, problem.matrix.nnz
+    size, k = system_size(problem), problem.n_classes or 1
+    if problem.loss.blocks:
+        gram = BLAS * n * (size**2 + k * problem.d**2) / 2.0
+    elif problem.matrix.is_dense:
+        gram = BLAS * (n * problem.d * size) / 2.0
+    else:  # each pair of entries of a row (or, n x n, of a column), at its average length
+        gram = PAIR * nnz * (1.0 + nnz / (problem.d if dual_side(problem) else n)) / 2.0
+    each = BLAS * size**3 / 6.0 + ENTRY * k * nnz + CALLS
+    if problem.loss.name == "squared":
+        return gram + each
+    if dual_side(problem):
+        return gram + each * ITERATIONS
+    return (gram + each) * (BLOCK_ITERATIONS if problem.loss.blocks else ITERATIONS)
+
+
 def affordable(problem: Problem) -> bool:
     """Whether ``auto`` should take Newton's method: the nanoseconds it and the others may take.
 
@@ -57,22 +75,8 @@ def affordable(problem: Problem) -> bool:
     gaussian              8,000 x 1,000       .16, .20, .72       others
     ====================  ==================  ==================  ============================
     """
-    n, nnz = problem.n, problem.matrix.nnz
-    size, k = system_size(problem), problem.n_classes or 1
-    if problem.loss.blocks:
-        gram = BLAS * n * (size**2 + k * problem.d**2) / 2.0
-    elif problem.matrix.is_dense:
-        gram = BLAS * (n * problem.d * size) / 2.0
-    else:  # each pair of entries of a row (or, n x n, of a column), at its average length
-        gram = PAIR * nnz * (1.0 + nnz / (problem.d if dual_side(problem) else n)) / 2.0
-    each = BLAS * size**3 / 6.0 + ENTRY * k * nnz + CALLS
-    if problem.loss.name == "squared":
-        newton = gram + each
-    elif dual_side(problem):
-        newton = gram + each * ITERATIONS
-    else:
-        newton = (gram + each) * (BLOCK_ITERATIONS if problem.loss.blocks else ITERATIONS)
+    n, nnz, k = problem.n, problem.matrix.nnz, problem.n_classes or 1
     gamma = problem.loss.gamma or 1.0
     kappa = float(problem.matrix.squared_norms.mean()) / (n * problem.penalty.l2 * gamma)
     passes = 10.0 + (1.0 if n < problem.d else 3.0) * kappa**0.5
-    return newton <= passes * (ROW * k * n + ENTRY * k * nnz + CALLS)
+    return newton_time(problem) <= passes * (ROW * k * n + ENTRY * k * nnz + CALLS)

@@ -47,6 +47,7 @@ class PrimalDual(Solver):
 
     def __init__(self, problem, rng, start=None, batch_size=1):
         super().__init__(problem, rng, start)
+        check_batch_size(batch_size, problem.n)
         self.batch_size = min(int(batch_size), self.n_rows)
         norms = problem.matrix.squared_norms[self.rows]
         self.beta = 0.0
@@ -244,6 +245,16 @@ class PrimalDual(Solver):
             self._set_up()
             for name, array in self.primal.state.items():
                 array[...] = state[f"primal_{name}"]
+
+
+def check_batch_size(batch_size, n: int) -> None:
+    """Refuse what is not a number of rows that A has."""
+    if isinstance(batch_size, bool) or not (
+        isinstance(batch_size, (int, np.integer)) and batch_size >= 1
+    ):
+        raise ValueError(f"batch_size={batch_size!r}: it must be a whole number, 1 or more")
+    if batch_size > n:
+        raise ValueError(f"batch_size={batch_size}: A has {n} rows; use that many at the most")
 
 
 def one_each(value: float | np.ndarray, size: int) -> np.ndarray:

@@ -110,14 +110,31 @@ def lbfgs_can(problem: Problem) -> bool:
 _CAN = {"newton": newton_can, "lbfgs": lbfgs_can}
 
 
+def conditioning(problem: Problem) -> float:
+    """n l2 gamma/R^2, with the mean R^2 of the rows, and gamma = 1 for losses with kinks."""
+    squares = float(np.mean(problem.matrix.squared_norms)) or 1.0
+    return problem.n * problem.penalty.l2 * (problem.loss.gamma or 1.0) / squares
+
+
+def rows_meet(problem: Problem) -> bool:
+    """Whether rows have columns in common; where they have not, dual ascent needs few passes.
+
+    Margins put up with more of it than residuals: most duals of a classifier come to rest.
+    """
+    classifies = problem.loss.task == "classification"
+    return problem.n >= (2.0 if classifies else 0.5) * problem.d
+
+
 def choose(problem: Problem) -> str:
     """The solver ``auto`` takes.
 
     Newton's method where its systems are cheap (:mod:`.newton_size`).  ACF on working sets of
-    columns wherever there is an l1 and a smooth loss: rcv1.subset, a9a and leukemia, squared and
-    logistic, l1 = l1_max/10 and /100, l2 = l1/100 and l1, to 1e-6: 1.6 to 100 times faster than
-    APDC on all 24; 0.6 to 200 times as fast as dual ascent, behind it by more than a tenth only
-    on a9a (161 ms against 97, squared, and 280 against 242, logistic).
+    columns wherever there is an l1 and a smooth loss, unless l2 alone makes the problem
+    well-conditioned (then dual ascent: logistic, l1 = 1e-4, seven data sets with
+    :func:`conditioning` from 1 to 100: 1.1 to 3.8 times faster).  rcv1.subset, a9a and leukemia,
+    squared and logistic, l1 = l1_max/10 and /100, l2 = l1/100 and l1, to 1e-6: ACF is 1.6 to 100
+    times faster than APDC on all 24; 0.6 to 200 times as fast as dual ascent, behind it by more
+    than a tenth only on a9a (161 ms against 97, squared, and 280 against 242, logistic).
 
     ACF on rows for l2 alone, wherever duals come to rest at bounds, Newton steps are cheap or the
     problem is well-conditioned; APDC for what is left.  Seconds to a relative gap of 1e-6, ACF /
@@ -131,7 +148,8 @@ def choose(problem: Problem) -> str:
     ======================  ======================================================================
 
     APDC needs about the square root of the passes of dual ascent, at two to three times their
-    cost.  Poisson's dual is a barrier, which only dual ascent copes with.
+    cost (five, with an l1).  Poisson's dual is a barrier, which only dual ascent copes with.
+    What is wrong all the same, :mod:`adacoord._repair` repairs.
     """
     from . import dual_newton
 
@@ -142,19 +160,23 @@ def choose(problem: Problem) -> str:
         return "lbfgs"
     if problem.loss.blocks:
         return "apdc"
+    good = conditioning(problem)
     if penalty.l1 > 0.0 and gamma > 0.0:
-        return "acf"
+        return "dcd" if good > 1.0 else "acf"
     if penalty.l2 == 0.0:
         return "apdc"
-    curvature = problem.n * penalty.l2 / float(np.mean(problem.matrix.squared_norms) or 1.0)
     if penalty.l1 > 0.0 or penalty.positive:
         if problem.loss.name == "poisson":
             return "dcd"
-        return "dcd" if curvature * gamma > 0.3 else "apdc"
-    wide = problem.loss.task == "classification" and problem.n < 2 * problem.d
-    easy = curvature * gamma > 0.3 if gamma else curvature > 0.03
-    rests = wide or easy or problem.loss.name == "poisson"
-    return "acf" if rests or dual_newton.affordable(problem, problem.active) else "apdc"
+        easy = good > (0.03 if gamma == 0.0 and problem.loss.task == "classification" else 0.3)
+        return ("dcd" if gamma else "acf") if easy else "apdc"
+    easy = good > (0.3 if gamma else 0.03)
+    if easy or not rows_meet(problem) or problem.loss.name == "poisson":
+        return "acf"
+    # with kinks few rows keep their curvature, but far from the optimum they are too many
+    turns = dual_newton.within_reach(problem) if good > 1e-3 else (
+        dual_newton.affordable(problem, problem.active))
+    return "acf" if turns else "apdc"
 
 
 def resolve(problem: Problem, solver: str, options: dict) -> Entry:

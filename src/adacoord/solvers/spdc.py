@@ -172,13 +172,9 @@ def _check_options(sampling, steps, batch_size, alpha, adaptive):
             f'steps="theory2" with sampling={sampling!r}: it is for sampling="adaptive" or '
             '"ideal"; use steps="theory"'
         )
-    if isinstance(batch_size, bool) or not (
-        isinstance(batch_size, (int, np.integer)) and batch_size >= 1
-    ):
-        raise ValueError(f"batch_size={batch_size!r}: it must be a whole number, 1 or more")
-    if adaptive and batch_size > 1:
+    if adaptive and batch_size != 1:
         raise ValueError(
-            f"batch_size={batch_size} with sampling={sampling!r}: adaptive sampling draws one "
+            f"batch_size={batch_size!r} with sampling={sampling!r}: adaptive sampling draws one "
             'row a step; use batch_size=1, or sampling="weighted"'
         )
     if alpha is not None and not (
