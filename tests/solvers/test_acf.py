@@ -258,6 +258,7 @@ def test_auto(monkeypatch):
         (ac.Problem(A, b, "hinge", l1=1e-3), "apdc"),
         (ac.Problem(A, b, "logistic", l1=1e-3, l2=1e-4), "acf"),
         (ac.Problem(A, b, "logistic", l1=1e-3, l2=1.0), "dcd"),
+        (ac.Problem(A, b, "logistic", l1=2.0, l2=1.0), "acf"),
         (ac.Problem(A, b, "logistic", l1=1e-3), "acf"),
         (ac.Problem(tall, c, "hinge", l2=1e-3), "apdc"),
         (ac.Problem(tall, c, "hinge", l2=1.0), "acf"),
