@@ -185,28 +185,46 @@ def figure2(lab: Lab) -> Findings:
     return Findings(measured, [panels], [table])
 
 
+def least(watch: Watch, after: float = 0.0) -> float:
+    """The least rho_t, from so many passes on."""
+    passes, _, rho = watch.seen.T
+    return float(rho[passes >= after].min())
+
+
+#: At x = y = 0 all gradient maps of a margin loss are of the same size, and rho is 0.
+START = ("At the start x = y = 0 all gradient maps have the same size, so that the left side of "
+         "(19) is 0 there and no rho > 0 will do; the corrected rule looks from the second pass "
+         "on.")
+
+
 def figure3(lab: Lab) -> Findings:
     """rho_t of Assumption 1 along the run."""
     panels, measured = [], {}
     for name, watch in watched(lab).items():
         passes, _, rho = watch.seen.T
         fifth = max(rho.size // 5, 1)
-        measured[f"{name}, least"] = rho.min()
+        measured[f"{name}, {PRINTED}"] = least(watch)
+        measured[f"{name}, {CORRECTED}"] = least(watch, 1.0)
         measured[f"{name}, growth"] = np.median(rho[-fifth:]) / np.median(rho[:fifth])
         panels.append(Panel(name, [Curve("ρ_t", passes, rho)], ylabel="ρ_t"))
-    return Findings(measured, [panels])
+    return Findings(measured, [panels], remarks=[START])
 
 
 def table1(lab: Lab) -> Findings:
-    """The least rho_t of each run."""
-    least = {name: float(watch.seen[:, 2].min()) for name, watch in watched(lab).items()}
-    rows = [[name, cell(least[name]), cell(paper)] for name, paper in PAPER_RHO.items()]
+    """The least rho_t of each run, from the second pass on."""
+    watches = watched(lab)
+    found = {name: least(watch, 1.0) for name, watch in watches.items()}
+    rows = [[name, cell(found[name]), cell(float(np.median(watches[name].seen[:, 2]))),
+             cell(least(watches[name])), cell(paper)] for name, paper in PAPER_RHO.items()]
     return Findings(
-        {"colon-cancer": least["colon-cancer"] / PAPER_RHO["colon-cancer"],
-         "a2a": least["a2a"] / PAPER_RHO["a2a"],
-         "first": least["colon-cancer"] / least["gisette"],
-         "second": least["gisette"] / least["a2a"]},
-        tables=[Table("The least rho_t", ["data set", "ρ", "ρ, paper"], rows)])
+        {"colon-cancer": found["colon-cancer"] / PAPER_RHO["colon-cancer"],
+         "a2a": found["a2a"] / PAPER_RHO["a2a"],
+         "first": found["colon-cancer"] / found["gisette"],
+         "second": found["gisette"] / found["a2a"]},
+        tables=[Table("rho_t", ["data set", "least, from the second pass on", "median",
+                                "least of all", "paper's ρ"], rows)],
+        remarks=["The least of all is at the start, where Assumption 1 cannot hold (ais-fig3); "
+                 "the rules take the least from the second pass on."])
 
 
 def _contraction_rules(variant: str) -> tuple[Rule, ...]:
@@ -231,7 +249,9 @@ ENTRIES = (
         "Assumption 1 always holds with some large enough rho > 0, especially when y is close to "
         "y*.",
         tuple(rule for name in PAPER_RHO for rule in (
-            Rule(f"{name}, least", f"{name}: the least rho_t", at_least=0.1),
+            Rule(f"{name}, {PRINTED}", f"{name}: the least rho_t", at_least=0.1),
+            Rule(f"{name}, {CORRECTED}", f"{name}: the least rho_t from the second pass on",
+                 at_least=0.1, variant=CORRECTED),
             Rule(f"{name}, growth", f"{name}: median of rho_t over the last fifth of the run, "
                  "against the first fifth", at_least=1.0),
         )),

@@ -18,7 +18,7 @@ _ORDER = (
     "AIS", "ACF", "uniform", "APDC",
 )
 #: The colours of labels that never meet those of the same number above.
-_OWN = {"AIS": 0, "LIS": 1, "US": 6}
+_OWN = {"AIS": 0, "LIS": 1, "US": 6, "θ_t": 0, "θ": 1, "ρ_t": 0}
 
 
 def draw(rows: list[list[Panel]], path: Path) -> None:
