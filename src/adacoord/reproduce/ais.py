@@ -87,7 +87,7 @@ def figure4(lab: Lab) -> Findings:
 
 def table3(lab: Lab) -> Findings:
     """SPDC on rcv1 and covtype with small lambda."""
-    rows = {"rcv1": lab.choose(5000, None), "covtype": lab.choose(15_000, None)}
+    rows = {"rcv1": lab.choose(5000, None), "covtype": lab.choose(15_000, 200_000)}
     return judged(lab, {
         title(name, l2): lab.case(lab.data(name, "rows", rows=rows[name]), "smooth_hinge", l2)
         for name, l2 in TABLE3}, 1)
