@@ -180,6 +180,12 @@ def test_ratio_of_a_run_that_goes_nowhere(end):
     assert math.isnan(ais_runs.ratio(lost, lost, 0.0))
 
 
+def test_rows_of_the_table():
+    short = seen([0, 10], [1.0, 1e-2])
+    assert ais_runs.row("a2a", "practical", {"US": short, "LIS": SLOW, "AIS": FAST}, 0.0) == [
+        "a2a", "practical", "(1.0e-02)", "16", "8", "0.2", "0.5"]
+
+
 def test_lead_is_over_the_better():
     assert ais_runs.lead({"US": SLOW, "LIS": FAST, "AIS": FAST}, 0.0) == pytest.approx(1.0)
     assert ais_runs.lead({"US": SLOW, "LIS": SLOW, "AIS": FAST}, 0.0) == pytest.approx(0.5)

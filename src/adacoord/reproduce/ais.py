@@ -16,7 +16,6 @@ from ..solvers.registry import SOLVERS
 from . import ais_doubly, ais_theory
 from .ais_runs import (
     CASES,
-    COLUMNS,
     END,
     EPOCH,
     SAMPLING,
@@ -25,6 +24,7 @@ from .ais_runs import (
     lead,
     lead_rules,
     row,
+    table,
     table2_case,
 )
 from .entry import CORRECTED, PRINTED, Entry, Findings, Panel, Rule, Table
@@ -88,7 +88,7 @@ def judged(lab: Lab, cases: dict[str, Case], seeds: int) -> Findings:
             for (label, steps), run in runs.items()]))
     return Findings(
         measured, [panels[k : k + 2] for k in range(0, len(panels), 2)],
-        [Table("Where the runs ended, and passes of AIS over those of the others", COLUMNS, rows)],
+        [table(rows)],
         REMARKS)
 
 
@@ -153,9 +153,8 @@ def seconds_table(lab: Lab, solver: str) -> Findings:
         for k, (label, value) in enumerate(ours.items()):
             rows.append([name, label, f"{value:.2e}", f"{value / ours['US']:.2f}",
                          f"{paper[k]:g}", f"{paper[k] / paper[0]:.2f}"])
-    table = Table("Seconds a pass", ["data set", "sampling", "seconds", "over US",
-                                     "paper's seconds", "over US, paper"], rows)
-    return Findings(measured, tables=[table], remarks=[
+    columns = ["data set", "sampling", "seconds", "over US", "paper's seconds", "over US, paper"]
+    return Findings(measured, tables=[Table("Seconds a pass", columns, rows)], remarks=[
         "Processor seconds of a pass; the paper's machine and epochs are others, so what is "
         "compared is AIS over US."])
 

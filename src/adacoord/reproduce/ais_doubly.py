@@ -17,7 +17,6 @@ from ..solvers.dspdc import DSPDC
 from ..solvers.spd1vr import SPD1VR
 from .ais_runs import (
     CASES,
-    COLUMNS,
     END,
     EPOCH,
     SAMPLING,
@@ -25,9 +24,10 @@ from .ais_runs import (
     lead,
     lead_rules,
     row,
+    table,
     table2_case,
 )
-from .entry import CORRECTED, PRINTED, Entry, Findings, Panel, Table
+from .entry import CORRECTED, PRINTED, Entry, Findings, Panel
 from .lab import Case, Lab
 from .trace import Trace, mean_trace, trace
 
@@ -132,8 +132,7 @@ def figure(lab: Lab, solver: str) -> Findings:
         panels.append(Panel(f"{name}, λ = {CASES[name]:g}", [
             *(curve(k, run, case.optimum) for k, run in printed.items()),
             *(curve(f"{k}, practical steps", run, case.optimum) for k, run in own.items())]))
-    table = Table("Where the runs ended, and passes of AIS over those of the others", COLUMNS, rows)
-    return Findings(measured, [panels[:2], panels[2:]], [table], [
+    return Findings(measured, [panels[:2], panels[2:]], [table(rows)], [
         "Lines: the print's steps, the multiplier tuned for each sampling (named in the table, "
         "US, LIS, AIS); dashes: the package's own steps.",
         "The ratios are of passes to the level that both runs have reached, no lower than 1e-8. A "

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ..problem import Problem
-from .entry import CORRECTED, PRINTED, Curve, Rule
+from .entry import CORRECTED, PRINTED, Curve, Rule, Table
 from .lab import Case, Lab
 from .trace import Trace
 
@@ -35,14 +35,14 @@ def table2_case(lab: Lab, name: str, rows: int | None = None) -> Case:
     return lab.case(lab.data(name, rows=min(kept, default=None)), "smooth_hinge", CASES[name])
 
 
-def horizon(problem: Problem, digits: float = 6.0) -> int:
-    """The passes that SPDC's theory predicts to 10^-digits (uniform sampling), 20 to 1000.
+def horizon(problem: Problem) -> int:
+    """The passes that SPDC's theory predicts to 1e-6 (uniform sampling), 20 to 1000.
 
     The paper's delta_t grows over the length of the run, which it does not print.
     """
     lam, gamma = problem.penalty.l2, problem.loss.gamma
     R = math.sqrt(problem.matrix.squared_norms.max())
-    passes = math.log(10.0) * digits * (1.0 + 2.0 * R / math.sqrt(problem.n * lam * gamma))
+    passes = math.log(1e6) * (1.0 + 2.0 * R / math.sqrt(problem.n * lam * gamma))
     return int(min(max(math.ceil(passes), 20), 1000))
 
 
@@ -65,14 +65,20 @@ def lead(runs: dict[str, Trace], optimum: float) -> float:
     return float(np.max([ratio(runs["AIS"], runs[k], optimum) for k in ("US", "LIS")]))
 
 
-#: The columns of :func:`row`.
-COLUMNS = ["problem", "steps", *(f"P - P*, {k}" for k in SAMPLING), "AIS/US", "AIS/LIS"]
+def table(rows: list[list[str]]) -> Table:
+    """The table of a comparison, of rows by :func:`row`."""
+    return Table(f"Passes to P - P* = {LEVEL:g} (or where the run ended), and their ratios",
+                 ["problem", "steps", *SAMPLING, "AIS/US", "AIS/LIS"], rows)
 
 
 def row(problem: str, steps: str, runs: dict[str, Trace], optimum: float) -> list[str]:
-    """A row of a table: where the runs ended, and the ratios of their passes."""
-    ends = (f"{max(runs[k].primal[-1] - optimum, 0.0):.1e}" for k in SAMPLING)
-    return [problem, steps, *ends,
+    """A row of :func:`table`."""
+
+    def reached(run: Trace) -> str:
+        passes = run.to(LEVEL, optimum)
+        return f"({run.primal[-1] - optimum:.1e})" if math.isinf(passes) else cell(passes)
+
+    return [problem, steps, *(reached(runs[k]) for k in SAMPLING),
             *(cell(ratio(runs["AIS"], runs[k], optimum)) for k in ("US", "LIS"))]
 
 
