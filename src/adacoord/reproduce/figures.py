@@ -88,6 +88,8 @@ def _panel(axis, panel: Panel, labels: list[str]) -> None:
                   marker="o" if panel.markers else None, markersize=3.0)
     if panel.ylog:
         axis.set_yscale("log")
+    else:
+        axis.ticklabel_format(axis="y", useOffset=False)
     if panel.xlog:
         axis.set_xscale("log")
     axis.set_title(panel.title, fontsize="medium")
