@@ -25,6 +25,7 @@ from adacoord.columns import Columns
 from adacoord.matrix import as_matrix
 from adacoord.monitor import Monitor
 from adacoord.solvers.dspdc import DSPDC
+from adacoord.solvers.spd1vr import SPD1VR
 
 # ---- Algorithm 2, written down naively ---------------------------------------------------------
 
@@ -220,6 +221,20 @@ def test_optimum_with_other_steps(steps, sampling):
     found = run(DSPDC, make_problem("smooth_hinge", "l2", "dense"), sampling=sampling, tol=1e-8,
                 steps=steps)
     assert found.best_primal == pytest.approx(best, rel=1e-8)
+
+
+@pytest.mark.parametrize("cls", [DSPDC, SPD1VR])
+def test_unsorted_rows(cls):
+    A, b = make("smooth_hinge")
+    csr = sparse.csr_matrix(A)
+    for start, stop in zip(csr.indptr[:-1], csr.indptr[1:], strict=True):
+        for array in (csr.indices, csr.data):
+            array[start:stop] = array[start:stop][::-1].copy()
+    csr.has_sorted_indices = False
+    before = csr.indices.copy()
+    found = run(cls, ac.Problem(csr, b, "smooth_hinge", l2=0.01))
+    assert found.best_primal == pytest.approx(optimum("smooth_hinge", "l2"), rel=1e-8)
+    np.testing.assert_array_equal(csr.indices, before)
 
 
 @STORAGES

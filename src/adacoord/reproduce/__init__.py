@@ -19,7 +19,8 @@ from .entry import Entry
 PAPERS = {
     "spdc": "Zhang and Xiao, Stochastic primal-dual coordinate method for regularized empirical "
             "risk minimization, JMLR 2017",
-    "ais": "Adaptive importance sampling for stochastic primal-dual coordinate methods, 2021",
+    "ais": "Liu, Wang and So, Adaptive coordinate sampling for stochastic primal-dual "
+           "optimization, 2021",
     "ada": "Zhu and Storkey, Adaptive stochastic primal-dual coordinate descent for separable "
            "saddle point problems, ECML 2015",
     "acf": "Glasmachers and Dogan, Accelerated coordinate descent with adaptive coordinate "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..report.plots import style
+from ..report.plots import COLOURS, DASHES, style
 from .entry import Curve, Panel
 
 #: A curve is thinned to so many points: more are nothing to the eye.
@@ -17,6 +17,8 @@ _ORDER = (
     "SPDC", "SDCA", "SAG", "AFG", "L-BFGS", "ASDCA", "weighted SPDC", "AdaSPDC", "US", "LIS",
     "AIS", "ACF", "uniform", "APDC",
 )
+#: The colours of labels that never meet those of the same number above.
+_OWN = {"AIS": 0, "LIS": 1, "US": 6, "θ_t": 0, "θ": 1, "ρ_t": 0}
 
 
 def draw(rows: list[list[Panel]], path: Path) -> None:
@@ -61,6 +63,17 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
     figure.savefig(path, metadata=kind, dpi=110)
 
 
+def _style(label: str, labels: list[str]) -> tuple[str, str]:
+    """Colour and dashes of a label; ``"AIS, practical steps"`` has the colour of ``"AIS"``."""
+    method, _, variant = label.partition(", ")
+    if method not in _OWN:
+        return style(labels.index(label))
+    variants = list(dict.fromkeys(v for m, _, v in (name.partition(", ") for name in labels)
+                                  if m in _OWN and v))
+    number = 1 + variants.index(variant) if variant else 0
+    return COLOURS[_OWN[method]], DASHES[number % len(DASHES)]
+
+
 def _labels(rows: list[list[Panel]]) -> list[str]:
     seen = dict.fromkeys(c.label for row in rows for panel in row for c in panel.curves)
     return [*_ORDER, *(label for label in seen if label not in _ORDER)]
@@ -68,13 +81,15 @@ def _labels(rows: list[list[Panel]]) -> list[str]:
 
 def _panel(axis, panel: Panel, labels: list[str]) -> None:
     for curve in panel.curves:
-        colour, dash = style(labels.index(curve.label))
+        colour, dash = _style(curve.label, labels)
         pattern = (0, tuple(float(v) for v in dash.split())) if dash else "-"
         x, y = _thin(curve, panel)
         axis.plot(x, y, color=colour, linestyle=pattern, linewidth=1.3, label=curve.label,
                   marker="o" if panel.markers else None, markersize=3.0)
     if panel.ylog:
         axis.set_yscale("log")
+    else:
+        axis.ticklabel_format(axis="y", useOffset=False)
     if panel.xlog:
         axis.set_xscale("log")
     axis.set_title(panel.title, fontsize="medium")

@@ -69,6 +69,11 @@ class Case:
         return self._solution.primal
 
     @property
+    def dual_point(self) -> np.ndarray:
+        """y of the solution."""
+        return self._solution.y
+
+    @property
     def floor(self) -> float:
         """P - P* below this is not to be trusted: the solution's own certified gap."""
         return max(self._solution.gap, 1e-14 * abs(self.optimum))

@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 
 from ..problem import Problem
+from ..solvers.base import Solver
 from ..solvers.registry import resolve
 
 
@@ -38,14 +39,16 @@ class Trace:
 
 
 def trace(
-    problem: Problem, solver: str, *, passes: int, seed: int = 0, optimum: float = -math.inf,
-    floor: float = 0.0, certify: bool = False, seconds: float = math.inf, **options,
+    problem: Problem, solver: str | Solver, *, passes: int, seed: int = 0,
+    optimum: float = -math.inf, floor: float = 0.0, certify: bool = False,
+    seconds: float = math.inf, **options,
 ) -> Trace:
     """Run a solver for so many passes, or until P - ``optimum`` (with ``certify`` the gap) is at
     most ``floor``, or P blows up, or its ``seconds`` are over; P is looked at after each of the
-    first 50 passes, then every fiftieth of the passes so far.
+    first 50 passes, then every fiftieth of the passes so far.  ``solver`` may be a stepper that
+    was made already; it has its own seed and options.
     """
-    made = resolve(problem, solver, options).load()(
+    made = solver if isinstance(solver, Solver) else resolve(problem, solver, options).load()(
         problem, np.random.Generator(np.random.PCG64(seed)), None, **options)
     start = problem.null_value
     seen = [(0, 0.0, 0, start, math.nan)]

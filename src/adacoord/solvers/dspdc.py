@@ -191,6 +191,8 @@ def _visited(problem: Problem, rows: np.ndarray) -> tuple[Matrix, np.ndarray, fl
     """(data, kept columns, beta): the rows and columns worth visiting, the intercept's last."""
     matrix = problem.matrix
     A = as_scipy(matrix)
+    if not (matrix.is_dense or A.has_sorted_indices):
+        A = A.sorted_indices()  # a copy: abs() would sort the caller's read-only arrays
     if rows.size < problem.n:
         A = A[rows.astype(np.int64)]
     largest = abs(A).max(axis=0)
