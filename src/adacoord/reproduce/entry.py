@@ -47,11 +47,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a panel; the label decides its colour."""
+    """A line of a panel; the label decides its colour, or ``of``: dashed, in that label's."""
 
     label: str
     x: np.ndarray
     y: np.ndarray
+    of: str = ""
 
 
 @dataclass(frozen=True)

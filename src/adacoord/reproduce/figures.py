@@ -62,13 +62,14 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
 
 
 def _labels(rows: list[list[Panel]]) -> list[str]:
-    seen = dict.fromkeys(c.label for row in rows for panel in row for c in panel.curves)
+    seen = dict.fromkeys(c.of or c.label for row in rows for panel in row for c in panel.curves)
     return [*_ORDER, *(label for label in seen if label not in _ORDER)]
 
 
 def _panel(axis, panel: Panel, labels: list[str]) -> None:
     for curve in panel.curves:
-        colour, dash = style(labels.index(curve.label))
+        colour, dash = style(labels.index(curve.of or curve.label))
+        dash = "4 2" if curve.of else dash
         pattern = (0, tuple(float(v) for v in dash.split())) if dash else "-"
         x, y = _thin(curve, panel)
         axis.plot(x, y, color=colour, linestyle=pattern, linewidth=1.3, label=curve.label,

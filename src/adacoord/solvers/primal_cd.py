@@ -170,24 +170,24 @@ class CoordinateDescent(ColumnDescent):
             self.accumulators = rng.random(d)
             self.word = rng.integers(2**63, size=1, dtype=np.uint64)
         self._everything = np.arange(d)
-        self._order = np.empty(2 * d, dtype=np.int64) if self.adapts else self._everything
+        self._room = np.empty(2 * d if self.adapts else 0, dtype=np.int64)
+        self.order = self._everything  # of the last sweep
 
     def _pass(self):
-        before = self.point.copy()
-        order, eta = self._order, 0.0
+        before, eta = self.point.copy(), 0.0
         if self.adapts:
             size = schedule(self._everything, before.size, self.frequency, self.accumulators,
-                            order, self.word)
-            order, eta = order[:size], 1.0 / before.size if self.visits else 0.0
+                            self._room, self.word)
+            self.order, eta = self._room[:size], 1.0 / before.size if self.visits else 0.0
         self._linearise()
         if not self.quadratic:
             self._moments(self._everything)
         self.total, lowered, touched, self.average, _ = sweep(
-            *self.columns.arrays, order, *self._model, self.frequency, self.average, eta
+            *self.columns.arrays, self.order, *self._model, self.frequency, self.average, eta
         )
         if not self.visits:
-            self.average = lowered / max(order.size, 1)
-        self.visits += order.size
+            self.average = lowered / max(self.order.size, 1)
+        self.visits += self.order.size
         self.operations += int(touched)
         self._finish(self._everything, before)
         self.y = self._derivative()
