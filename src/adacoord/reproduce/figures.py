@@ -45,31 +45,37 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
     figure = Figure(figsize=(3.0 * wide + 0.6, 2.3 * len(rows) + 0.6), layout="constrained")
     grid = figure.subplots(len(rows), wide, squeeze=False)
     labels = _labels(rows)
+    pairs = {c.of for row in rows for panel in row for c in panel.curves}
     for axes, row in zip(grid, rows, strict=True):
         for axis in axes[len(row):]:
             axis.set_visible(False)
         for axis, panel in zip(axes, row, strict=False):
-            _panel(axis, panel, labels)
+            _panel(axis, panel, labels, pairs)
     handles = {}
     for axis in grid.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if handles:
+        # inches that the longest label takes, about: a legend wider than the figure is cut off
+        each = 0.5 + 0.055 * max(len(label) for label in handles)
+        fit = max(1, int(figure.get_figwidth() / each))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center",
-                      ncols=min(len(handles), 2 * wide + 1), frameon=False, fontsize="small")
+                      ncols=min(len(handles), 2 * wide + 1, fit), frameon=False, fontsize="small")
     kind = {"Date": None} if path.suffix == ".svg" else None
     figure.savefig(path, metadata=kind, dpi=110)
 
 
 def _labels(rows: list[list[Panel]]) -> list[str]:
     seen = dict.fromkeys(c.of or c.label for row in rows for panel in row for c in panel.curves)
-    return [*_ORDER, *(label for label in seen if label not in _ORDER)]
+    known = _ORDER if any(label in _ORDER for label in seen) else ()
+    return [*known, *(label for label in seen if label not in known)]
 
 
-def _panel(axis, panel: Panel, labels: list[str]) -> None:
+def _panel(axis, panel: Panel, labels: list[str], pairs: set[str]) -> None:
     for curve in panel.curves:
         colour, dash = style(labels.index(curve.of or curve.label))
-        dash = "4 2" if curve.of else dash
+        if curve.of or curve.label in pairs:
+            dash = "4 2" if curve.of else ""
         pattern = (0, tuple(float(v) for v in dash.split())) if dash else "-"
         x, y = _thin(curve, panel)
         axis.plot(x, y, color=colour, linestyle=pattern, linewidth=1.3, label=curve.label,
