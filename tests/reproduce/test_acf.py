@@ -142,9 +142,11 @@ def test_the_three_methods_solve_the_same_problem():
         fit = acf_svm.advance(problem, 5000, order=order, stop="liblinear", eps=1e-3)
         assert fit.done and fit.gap < 1e-3 and fit.visits > 120
         assert not acf_svm.advance(problem, 1, order=order, stop="liblinear", eps=1e-3).done
-        passes, reached = acf_svm.passes_to_gap(problem, order, 5000)
-        assert reached and acf_svm.advance(problem, passes, order=order).gap < 3 * GAP
-        assert acf_svm.passes_to_gap(problem, order, 1) == (1, False)
+        passes, fit = acf_svm.to_gap(problem, order, 5000)
+        bare = acf_svm.advance(problem, passes, order=order)
+        assert fit.done and fit.gap <= GAP and bare.gap < 3 * GAP and bare.visits == fit.visits
+        passes, fit = acf_svm.to_gap(problem, order, 1)
+        assert passes == 1 and not fit.done and fit.gap > GAP
     assert acf_svm.liblinear(data.A, data.b, 1.0, 1e-3, 10**5).done
     assert not acf_svm.liblinear(data.A, data.b, 1.0, 1e-3, 1).done
 
@@ -157,9 +159,10 @@ def test_accuracy_is_that_of_folds():
 
 
 def test_short_runs_are_repeated_and_the_least_seconds_count():
-    seconds = {"short": iter([0.3, 0.2, 0.4]), "long": iter([2.0])}
-    found = acf_svm.in_turn({
-        name: lambda name=name: Fit(next(seconds[name]), 7.0, True) for name in seconds})
+    seconds = {"short": iter([0.2, 0.4]), "long": iter([])}
+    found = acf_svm.in_turn(
+        {name: lambda name=name: Fit(next(seconds[name]), 7.0, True) for name in seconds},
+        {"short": Fit(0.3, 7.0, True), "long": Fit(2.0, 7.0, True)})
     assert (found["short"].seconds, found["long"].seconds) == (0.2, 2.0)
 
 

@@ -102,26 +102,29 @@ def liblinear(A, b, C: float, eps: float, limit: int) -> Fit:
     return Fit(process_time() - began, math.nan, model.n_iter_ < limit)
 
 
-def passes_to_gap(problem: Problem, order: str, limit: int) -> tuple[int, bool]:
-    """Passes until the best points so far prove a relative gap of GAP, and whether they did.
+def to_gap(problem: Problem, order: str, limit: int) -> tuple[int, Fit]:
+    """Passes until the best points so far prove a relative gap of GAP, and what they took.
 
-    Looked at after each of the first 50 passes, then every fiftieth of the passes so far.
+    Looked at, off the clock, after each of the first 50 passes, then every fiftieth of the passes
+    so far.
     """
     solver = AdaptiveFrequencies(
         problem, np.random.Generator(np.random.PCG64(0)), order=order)
-    primal, dual = math.inf, -math.inf
-    while solver.passes < limit:
+    primal, dual, seconds, gap = math.inf, -math.inf, 0.0, math.inf
+    while solver.passes < limit and gap > GAP:
+        began = process_time()
         solver.advance(min(max(1, solver.passes // 50), limit - solver.passes))
+        seconds += process_time() - began
         primal = min(primal, problem.primal(solver.x))
         dual = max(dual, problem._dual(*problem.feasible_dual(solver.y)))
-        if problem.relative_gap(primal, dual) <= GAP:
-            return solver.passes, True
-    return limit, False
+        gap = problem.relative_gap(primal, dual)
+    return solver.passes, Fit(
+        seconds, float(solver.memory[VISITS]), gap <= GAP, gap, dual)
 
 
-def in_turn(runs: dict[str, Callable[[], Fit]]) -> dict[str, Fit]:
-    """Each run with the least of its seconds; short ones are repeated, one after the other."""
-    found = {name: make() for name, make in runs.items()}
+def in_turn(runs: dict[str, Callable[[], Fit]], first: dict[str, Fit]) -> dict[str, Fit]:
+    """Each fit with the least of its seconds; short ones are repeated, one after the other."""
+    found = dict(first)
     for _ in range(REPEATS - 1):
         for name, make in runs.items():
             if found[name].seconds < SHORT:
@@ -164,13 +167,14 @@ def _contest(lab: Lab, name: str) -> Contest:
             runs = {LIBLINEAR: partial(liblinear, A32, data.b, C, eps, 20 * limit)}
             runs |= {label: partial(advance, problem, limit, order=order, stop="liblinear",
                                     eps=eps) for label, order in ORDERS.items()}
-            fits |= {(label, eps, C): fit for label, fit in in_turn(runs).items()}
+            first = {label: make() for label, make in runs.items()}
+            fits |= {(label, eps, C): fit for label, fit in in_turn(runs, first).items()}
         lab.tell(f"{name}, C = {C:g}, relative gap {GAP:g}")
-        needed = {label: passes_to_gap(problem, order, limit) for label, order in ORDERS.items()}
-        runs = {label: partial(advance, problem, needed[label][0], order=order)
+        looked = {label: to_gap(problem, order, limit) for label, order in ORDERS.items()}
+        runs = {label: partial(advance, problem, looked[label][0], order=order)
                 for label, order in ORDERS.items()}
-        fits |= {(label, "gap", C): replace(fit, done=needed[label][1])
-                 for label, fit in in_turn(runs).items()}
+        first = {label: fit for label, (_, fit) in looked.items()}
+        fits |= {(label, "gap", C): fit for label, fit in in_turn(runs, first).items()}
     lab.tell(f"{name}, three-fold accuracy")
     return Contest(name, costs, fits, [accuracy(data, C) for C in costs])
 
