@@ -25,7 +25,7 @@ from scipy import sparse
 import adacoord as ac
 from adacoord.solvers.acf import AdaptiveFrequencies
 from adacoord.solvers.dual_cd import DualCoordinateAscent
-from adacoord.solvers.primal_cd import CyclicCoordinateDescent
+from adacoord.solvers.primal_cd import CoordinateDescent
 from adacoord.solvers.working_set import WorkingSetDescent
 
 HINGE = {"rcv1.subset.binary": (1, 10, 100, 1000), "news20.rebuilt.binary": (1, 10, 100),
@@ -80,7 +80,7 @@ def main() -> None:
                 "ACF": lambda p, rng: AdaptiveFrequencies(p, rng, order="frequencies"),
             }
         else:
-            contenders = {"cyclic": CyclicCoordinateDescent, "sets": UniformWorkingSets,
+            contenders = {"cyclic": CoordinateDescent, "sets": UniformWorkingSets,
                           "sets, ACF": WorkingSetDescent}
         print(f"{kind}: " + ", ".join(contenders) + f", to a relative gap of {given.gap:g}")
         for name, values in table.items():

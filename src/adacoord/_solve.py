@@ -127,7 +127,8 @@ def solve(
         ``kappa``, ``delta``, ``delta_passes``, ``rho``; for ``"adaspdc"`` ``batch_size``,
         ``groups``; for ``"sag"`` ``step`` (in units of 1/L); for
         ``"dspdc"`` and ``"spd1-vr"`` ``sampling``, ``steps``, ``delta``, ``kappa``,
-        ``delta_passes``; for ``"acf"`` ``order``, and ``stop="liblinear"`` with ``eps``.
+        ``delta_passes``; for ``"acf"`` ``order``, and ``stop="liblinear"`` with ``eps``; for
+        ``"cd"`` ``order``.
 
     Returns
     -------

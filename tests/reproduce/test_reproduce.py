@@ -184,6 +184,28 @@ def test_figure_is_small_and_whole(tmp_path):
     assert len(text) < 100_000
 
 
+def test_pairs_share_a_colour_and_long_legends_are_broken(tmp_path):
+    x = np.arange(1.0, 9.0)
+    curves = [Curve(f"a method with a long name {k}", x, x * k) for k in range(1, 4)]
+    curves += [Curve(f"{c.label}, dashed", x, 5 * c.y) for c in curves]
+    draw([[Panel("t", curves)]], tmp_path / "f.svg")
+    elements = list(ET.parse(tmp_path / "f.svg").iter())
+    lines = [style for e in elements if "stroke-width: 1.3" in (style := e.get("style") or "")][:6]
+    colours = [line.split("stroke: ")[1].split(";")[0] for line in lines]
+    assert colours[:3] == colours[3:] and len(set(colours)) == 3
+    assert ["stroke-dasharray" in line for line in lines] == [False] * 3 + [True] * 3
+    legend = [e for e in elements if "long name" in (e.text or "")]
+    heights = {e.get("y") or e.get("transform").split()[-1] for e in legend}
+    assert len(legend) == 6 and len(heights) >= 3
+
+
+def test_what_entries_share_is_measured_once():
+    lab, calls = Lab(), []
+    for key in ("a", "b", "a"):
+        assert lab.once(key, lambda key=key: calls.append(key) or key.upper()) == key.upper()
+    assert calls == ["a", "b"]
+
+
 def found(lab):
     lab.remarks.append("a stand-in.")
     return Findings(

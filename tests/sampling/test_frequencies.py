@@ -1,10 +1,9 @@
-"""ACF's frequencies: the adaptation, the schedule, and Table 1 of the paper."""
+"""ACF's frequencies: the adaptation and the schedule."""
 
 from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -104,40 +103,3 @@ def test_shuffle_is_a_fair_permutation():
         shuffle(order, 4, state)
         counts[np.arange(4), order] += 1
     assert np.abs(counts - 2000).max() < 5 * math.sqrt(8000 * 3 / 16)
-
-
-TABLE_1 = [  # epsilon, delta, p_3, R
-    (0.1, 0.1, 1 / 3, 0.105), (0.1, 0.1, 0.0293, 0.191), (0.1, 0.1, 0.0538, 0.181),
-    (0.02, 0.1, 1 / 3, 0.020), (0.02, 0.1, 0.0065, 0.040), (0.02, 0.1, 0.03, 0.037),
-    (0.1, 0.02, 1 / 3, 0.105), (0.1, 0.02, 0.021, 0.196), (0.1, 0.02, 0.0336, 0.191),
-    (0.4, 0.02, 1 / 3, 0.511), (0.4, 0.02, 0.078, 0.775), (0.4, 0.02, 0.0999, 0.764),
-]
-
-
-@numba.njit
-def progress_rate(Q, p, steps, state):
-    """Mean of log f(w)/f(w+) for f = w'Qw/2, coordinates by p but never one twice in a row.
-
-    The print does not say so; with repeats (a second step on the same coordinate brings nothing)
-    the rates are a half to two thirds of the table's.
-    """
-    w = np.array([1.0, -0.5, 0.25])
-    total, last = 0.0, -1
-    for _ in range(steps):
-        i = last
-        while i == last:
-            r = uniform(state)
-            i = 0 if r <= p[0] else 1 if r <= p[0] + p[1] else 2
-        before = w @ (Q @ w)
-        w[i] -= Q[i] @ w
-        total += math.log(before / (w @ (Q @ w)))
-        w /= np.abs(w).max()
-        last = i
-    return total / steps
-
-
-@pytest.mark.parametrize("epsilon, delta, p3, rate", TABLE_1)
-def test_table_1(epsilon, delta, p3, rate):
-    Q = np.array([[1.0, 1 - epsilon, delta], [1 - epsilon, 1.0, delta], [delta, delta, 1.0]])
-    p = np.array([(1 - p3) / 2, (1 - p3) / 2, p3])
-    assert progress_rate(Q, p, 1_000_000, word(1)) == pytest.approx(rate, abs=0.002)

@@ -94,7 +94,7 @@ def assert_bits(a, b):
 
 
 BY_SOLVER = {"spdc": SPDC_OPTIONS, "adaspdc": ADASPDC_OPTIONS, "dspdc": DOUBLY_OPTIONS,
-             "spd1-vr": DOUBLY_OPTIONS}
+             "spd1-vr": DOUBLY_OPTIONS, "cd": [{}, {"order": "frequencies"}]}
 OPTIONS = [(name, o) for name in SOLVERS for o in BY_SOLVER.get(name, [{}])]
 CASES = pytest.mark.parametrize(
     "name, options, kind", [(n, o, k) for n, o in OPTIONS for k in PROBLEMS if able(n, k, o)],

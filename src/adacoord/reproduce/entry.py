@@ -47,7 +47,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a panel; the label decides its colour."""
+    """A line of a panel; its label, ``"method"`` or ``"method, variant"``, decides its style."""
 
     label: str
     x: np.ndarray

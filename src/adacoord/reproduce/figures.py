@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from ..report.plots import COLOURS, DASHES, style
+from ..report.plots import COLOURS, DASHES
 from .entry import Curve, Panel
 
 #: A curve is thinned to so many points: more are nothing to the eye.
 POINTS = 60
-#: Colours belong to labels, the same in every figure.
-_ORDER = (
-    "SPDC", "SDCA", "SAG", "AFG", "L-BFGS", "ASDCA", "weighted SPDC", "AdaSPDC", "US", "LIS",
-    "AIS", "ACF", "uniform", "APDC",
-)
-#: The colours of labels that never meet those of the same number above.
-_OWN = {"AIS": 0, "LIS": 1, "US": 6, "θ_t": 0, "θ": 1, "ρ_t": 0}
+#: Colours belong to methods, the same in every figure; those that never meet may share one.
+_COLOUR = {
+    "SPDC": 0, "SDCA": 1, "SAG": 2, "AFG": 3, "L-BFGS": 4, "ASDCA": 5, "AdaSPDC": 3,
+    "weighted SPDC": 4, "AIS": 0, "LIS": 1, "US": 6, "θ_t": 0, "θ": 1, "ρ_t": 0,
+}
 
 
 def draw(rows: list[list[Panel]], path: Path) -> None:
@@ -46,42 +45,42 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
     wide = max(len(row) for row in rows)
     figure = Figure(figsize=(3.0 * wide + 0.6, 2.3 * len(rows) + 0.6), layout="constrained")
     grid = figure.subplots(len(rows), wide, squeeze=False)
-    labels = _labels(rows)
+    styles = _styles(c.label for row in rows for panel in row for c in panel.curves)
     for axes, row in zip(grid, rows, strict=True):
         for axis in axes[len(row):]:
             axis.set_visible(False)
         for axis, panel in zip(axes, row, strict=False):
-            _panel(axis, panel, labels)
+            _panel(axis, panel, styles)
     handles = {}
     for axis in grid.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if handles:
+        # inches that the longest label takes, about: a legend wider than the figure is cut off
+        each = 0.5 + 0.055 * max(len(label) for label in handles)
+        fit = max(1, int(figure.get_figwidth() / each))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center",
-                      ncols=min(len(handles), 2 * wide + 1), frameon=False, fontsize="small")
+                      ncols=min(len(handles), 2 * wide + 1, fit), frameon=False, fontsize="small")
     kind = {"Date": None} if path.suffix == ".svg" else None
     figure.savefig(path, metadata=kind, dpi=110)
 
 
-def _style(label: str, labels: list[str]) -> tuple[str, str]:
-    """Colour and dashes of a label; ``"AIS, practical steps"`` has the colour of ``"AIS"``."""
-    method, _, variant = label.partition(", ")
-    if method not in _OWN:
-        return style(labels.index(label))
-    variants = list(dict.fromkeys(v for m, _, v in (name.partition(", ") for name in labels)
-                                  if m in _OWN and v))
-    number = 1 + variants.index(variant) if variant else 0
-    return COLOURS[_OWN[method]], DASHES[number % len(DASHES)]
+def _styles(labels: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and dashes of each label: ``"AIS, practical steps"`` has the colour of ``"AIS"``."""
+    parts = {label: label.partition(", ")[::2] for label in labels}
+    methods = dict.fromkeys(method for method, _ in parts.values())
+    taken = {_COLOUR[method] for method in methods if method in _COLOUR}
+    free = [k for k in range(len(COLOURS)) if k not in taken] or [0]
+    others = [method for method in methods if method not in _COLOUR]
+    number = {m: free[k % len(free)] for k, m in enumerate(others)} | _COLOUR
+    variants = ["", *dict.fromkeys(v for _, v in parts.values() if v)]
+    return {label: (COLOURS[number[m]], DASHES[variants.index(v) % len(DASHES)])
+            for label, (m, v) in parts.items()}
 
 
-def _labels(rows: list[list[Panel]]) -> list[str]:
-    seen = dict.fromkeys(c.label for row in rows for panel in row for c in panel.curves)
-    return [*_ORDER, *(label for label in seen if label not in _ORDER)]
-
-
-def _panel(axis, panel: Panel, labels: list[str]) -> None:
+def _panel(axis, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
     for curve in panel.curves:
-        colour, dash = _style(curve.label, labels)
+        colour, dash = styles[curve.label]
         pattern = (0, tuple(float(v) for v in dash.split())) if dash else "-"
         x, y = _thin(curve, panel)
         axis.plot(x, y, color=colour, linestyle=pattern, linewidth=1.3, label=curve.label,

@@ -89,10 +89,18 @@ class Lab:
     remarks: list[str] = field(default_factory=list)
     _data: dict = field(default_factory=dict)
     _cases: dict = field(default_factory=dict)
+    _kept: dict = field(default_factory=dict)
 
     def choose(self, quick, full):
         """One of two settings."""
         return quick if self.quick else full
+
+    def once(self, key, measure: Callable[[], object]):
+        """What ``measure`` found the first time it was asked for under this key: for entries that
+        show the same runs."""
+        if key not in self._kept:
+            self._kept[key] = measure()
+        return self._kept[key]
 
     def data(self, name: str, normalize: str = "none", bias: bool = False,
              rows: int | None = None) -> Data:
