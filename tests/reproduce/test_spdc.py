@@ -1,4 +1,4 @@
-"""What SPDC's and AdaSPDC's entries compute on the way: speed-ups, leads, slopes, data, counting."""
+"""What the entries of SPDC and AdaSPDC compute: speed-ups, leads, slopes, data, counting."""
 
 from __future__ import annotations
 

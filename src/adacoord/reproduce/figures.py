@@ -30,6 +30,7 @@ def draw(rows: list[list[Panel]], path: Path) -> None:
         _draw(rows, path)
     if path.suffix == ".svg":
         text = re.sub(r' (d|x|y|transform)="[^"]*"', _rounded, path.read_text("utf-8"))
+        text = re.sub(r"\n +", "\n", re.sub(r"<!--.*?-->", "", text))
         path.write_text(text, "utf-8")
 
 
@@ -75,12 +76,25 @@ def _panel(axis, panel: Panel, labels: list[str]) -> None:
                   marker="o" if panel.markers else None, markersize=3.0)
     if panel.ylog:
         axis.set_yscale("log")
+        _decades(axis.yaxis)
     if panel.xlog:
         axis.set_xscale("log")
+        _decades(axis.xaxis)
     axis.set_title(panel.title, fontsize="medium")
     axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
     axis.grid(alpha=0.25)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _decades(axis) -> None:
+    """No ticks between powers of ten (they are half of a file), unless there are few of those."""
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    if high < 100.0 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FormatStrFormatter("%g"))
+    axis.set_minor_locator(NullLocator())
 
 
 def _thin(curve: Curve, panel: Panel) -> tuple[np.ndarray, np.ndarray]:
