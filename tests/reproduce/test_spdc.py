@@ -100,11 +100,11 @@ def test_asdca_s_condition(case, share, applies):
 def test_judge_is_the_problem_before_its_perturbation(case):
     _, data = case
     hinge = ac.Problem(data.A, data.b, "hinge", l2=1e-2)
-    smooth = ac.Problem(data.A, data.b, ac.losses.SmoothHinge(mu=1e-3), l2=1e-2)
-    run = trace(smooth, "spdc", passes=200, judge=hinge)
+    smooth = ac.Problem(data.A, data.b, ac.losses.SmoothHinge(mu=1e-2), l2=1e-2)
+    run = trace(smooth, "spdc", passes=3000, judge=hinge)
     best = ac.solve(hinge, tol=1e-9).primal
     assert run.primal[0] == 1.0
-    assert 0.0 <= run.primal[-1] - best <= 0.5e-3 + 1e-4
+    assert 0.0 <= run.primal[-1] - best <= 0.5e-2 + 1e-3
 
 
 def test_perturbed_problems_reach_the_accuracy(case):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +30,26 @@ def draw(rows: list[list[Panel]], path: Path) -> None:
     with mpl.rc_context(small):
         _draw(rows, path)
     if path.suffix == ".svg":
-        text = re.sub(r' (d|x|y|transform)="[^"]*"', _rounded, path.read_text("utf-8"))
-        text = re.sub(r"\n +", "\n", re.sub(r"<!--.*?-->", "", text))
-        path.write_text(text, "utf-8")
+        path.write_text(compact(path.read_text("utf-8")), "utf-8")
+
+
+def compact(text: str) -> str:
+    """The same picture in about half the bytes: coordinates to a tenth of a point, styles named
+    once, no comments, no indentation, no names of groups.
+    """
+    text = re.sub(r' (d|x|y|transform)="[^"]*"', _rounded, text)
+    text = re.sub(r"<!--.*?-->", "", text)
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    styles = Counter(re.findall(r' style="([^"]*)"', text))
+    names = {style: f"s{k}" for k, (style, count) in enumerate(styles.most_common()) if count > 2}
+    text = re.sub(r' style="([^"]*)"',
+                  lambda m: f' class="{names[m[1]]}"' if m[1] in names else m[0], text)
+    sheet = "".join(f".{name}{{{style}}}" for style, name in names.items())
+    text = text.replace("</style>", f"{sheet}</style>", 1)
+    return re.sub(r"\s*\n\s*", "\n", text)
 
 
 def _rounded(match: re.Match) -> str:
-    """Coordinates to a tenth of a point: a third of the bytes less."""
     return re.sub(r"(\.\d)\d+", r"\1", match[0]).replace("\n", "")
 
 
