@@ -120,7 +120,7 @@ def test_perturbed_problems_reach_the_accuracy(case):
 def test_best_step_of_sag_is_the_best(case):
     here, data = case
     problem = here.case(data, "smooth_hinge", 1e-3)
-    step = adaspdc.best_sag_step(here, [problem], 10)
+    step = adaspdc.best_sag_step(here, problem, 10)
     ends = {s: trace(problem.problem, "sag", passes=10, step=s).primal[-1]
             for s in adaspdc.SAG_STEPS}
     assert step == min(ends, key=ends.get)
