@@ -24,7 +24,7 @@ from adacoord.reproduce.entry import (
     Rule,
     Table,
 )
-from adacoord.reproduce.figures import POINTS, draw
+from adacoord.reproduce.figures import POINTS, compact, draw
 from adacoord.reproduce.lab import Lab, Missing, scaled
 from adacoord.reproduce.trace import Trace, mean_trace, trace
 
@@ -204,6 +204,18 @@ def test_what_entries_share_is_measured_once():
     for key in ("a", "b", "a"):
         assert lab.once(key, lambda key=key: calls.append(key) or key.upper()) == key.upper()
     assert calls == ["a", "b"]
+
+
+def test_compact_keeps_the_picture():
+    style = "fill: none; stroke: #0072b2"
+    text = (
+        '<svg>\n <style>*{a: b}</style>\n <!-- $10^{-5}$ -->\n <g id="line2d_1">\n'
+        + f'  <path d="M 1.234567 2 \nL 3.25 4.00001 " style="{style}"/>\n' * 3
+        + '  <path id="m1" d="M 0 1" style="fill: red"/>\n </g>\n</svg>\n')
+    assert compact(text) == (
+        "<svg>\n<style>*{a: b}.s0{" + style + "}</style>\n<g>\n"
+        + '<path d="M 1.2 2 L 3.2 4.0 " class="s0"/>\n' * 3
+        + '<path id="m1" d="M 0 1" style="fill: red"/>\n</g>\n</svg>\n')
 
 
 def found(lab):

@@ -18,6 +18,7 @@ from scipy import sparse
 from .. import datasets
 from .._solve import run
 from ..problem import Problem
+from .trace import Trace, trace
 
 #: The relative gap of the optima that curves are drawn against.
 OPTIMAL = 1e-11
@@ -29,6 +30,9 @@ SETS = {
                "the same documents, with another tokenisation"),
     "covtype": ("covtype.libsvm.binary.scale", "covtype.binary.scale",
                 "the same data, scaled anew"),
+    "rcv1-test": ("rcv1_test.binary", "mnist",
+                  "mnist's even digits against its odd ones, many rows but few columns"),
+    "mnist-parity": ("mnist", "mnist", ""),
     "gisette": ("gisette_scale", "mnist", "mnist's 4 against 9, the digits gisette was made from"),
 }
 
@@ -124,6 +128,8 @@ class Lab:
             kept = np.sort(np.random.default_rng(0).choice(A.shape[0], rows, replace=False))
             remarks.append(f"{name}: {rows:,} of its {A.shape[0]:,} rows, drawn at random.")
             A, b = A[kept], b[kept]
+            if sparse.issparse(A):  # columns that are empty now have x_j = 0 whatever happens
+                A = A[:, np.flatnonzero(np.bincount(A.indices, minlength=A.shape[1]))]
         if bias:
             ones = np.ones((A.shape[0], 1))
             A = (sparse.hstack([A, ones], format="csr") if sparse.issparse(A)
@@ -136,6 +142,16 @@ class Lab:
         if key not in self._cases:
             self._cases[key] = Case(data, loss, l2, l1)
         return self._cases[key]
+
+    def trace(self, case: Case, solver: str, *, passes: int, floor: float, seed: int = 0,
+              **options) -> Trace:
+        """A run on a case of this lab, to P - P* <= ``floor``; the same one as before, if there
+        was one: figures share their curves.
+        """
+        key = id(case), solver, passes, floor, seed, tuple(sorted(options.items()))
+        return self.once(key, lambda: trace(case.problem, solver, passes=passes, seed=seed,
+                                            optimum=case.optimum, floor=floor, **options))
+
 
 def _open(name: str):
     """(A, b, remarks) of a data set by the paper's name for it."""
@@ -153,6 +169,8 @@ def _open(name: str):
     if (name, file) == ("gisette", "mnist"):
         kept = (b == 4) | (b == 9)
         A, b = A[kept] / 255.0, np.where(b[kept] == 4, 1.0, -1.0)
+    elif (name, file) in (("rcv1-test", "mnist"), ("mnist-parity", "mnist")):
+        A, b = A / 255.0, np.where(b % 2 == 0, 1.0, -1.0)
     if A.nnz > 0.4 * A.shape[0] * A.shape[1]:
         A = A.toarray()
     return A, b, remarks

@@ -37,20 +37,26 @@ class Trace:
         """The same for the certified gap."""
         return _crossing(getattr(self, axis), self.gap, level)
 
+    def at(self, passes: float, optimum: float) -> float:
+        """P - P* after so many passes, or at the end of the run."""
+        return float(np.interp(passes, self.passes, self.primal - optimum))
+
 
 def trace(
     problem: Problem, solver: str | Solver, *, passes: int, seed: int = 0,
     optimum: float = -math.inf, floor: float = 0.0, certify: bool = False,
-    seconds: float = math.inf, **options,
+    seconds: float = math.inf, judge: Problem | None = None, **options,
 ) -> Trace:
     """Run a solver for so many passes, or until P - ``optimum`` (with ``certify`` the gap) is at
     most ``floor``, or P blows up, or its ``seconds`` are over; P is looked at after each of the
-    first 50 passes, then every fiftieth of the passes so far.  ``solver`` may be a stepper that
-    was made already; it has its own seed and options.
+    first 50 passes, then every fiftieth of the passes so far.  P is that of ``judge``, where the
+    problem is a perturbation of another one.  ``solver`` may be a stepper that was made already;
+    it has its own seed and options.
     """
+    judge = problem if judge is None else judge
     made = solver if isinstance(solver, Solver) else resolve(problem, solver, options).load()(
         problem, np.random.Generator(np.random.PCG64(seed)), None, **options)
-    start = problem.null_value
+    start = judge.null_value
     seen = [(0, 0.0, 0, start, math.nan)]
     best, dual, spent = start, -math.inf, 0.0
     while made.passes < passes and spent < seconds and not made.finished:
@@ -59,7 +65,7 @@ def trace(
         x = made.x
         spent += perf_counter() - began
         with np.errstate(over="ignore", invalid="ignore"):
-            primal = problem.primal(x, made.intercept)
+            primal = judge.primal(x, made.intercept)
             best = min(best, primal)
             if certify:
                 dual = max(dual, problem._dual(*problem.feasible_dual(made.y)))
@@ -81,6 +87,25 @@ def mean_trace(traces: list[Trace]) -> Trace:
         for name in ("seconds", "operations", "primal", "gap")
     }
     return Trace(passes=longest.passes, **columns)
+
+
+def speedup(mine: Trace, other: Trace, optimum: float, passes: float, least: float) -> float:
+    """Passes of the other over mine, to the P - P* that mine has halfway through ``passes``.
+
+    Where mine is below ``least`` by then, to ``least``; inf if the other never gets there.
+    """
+    level = max(mine.at(0.5 * passes, optimum), least)
+    needed = mine.to(level, optimum)
+    return other.to(level, optimum) / needed if needed > 0.0 else math.nan
+
+
+def lead(mine: Trace, other: Trace, optimum: float, passes: float, least: float) -> float:
+    """Digits of P - P* by which mine is ahead of the other when it reaches ``least``, or at the
+    end of ``passes``.
+    """
+    when = min(mine.to(least, optimum), passes)
+    return math.log10(max(other.at(when, optimum), least)
+                      / max(mine.at(when, optimum), least))
 
 
 def _crossing(x: np.ndarray, y: np.ndarray, level: float) -> float:

@@ -1,0 +1,160 @@
+"""What the entries of SPDC and AdaSPDC compute: speed-ups, leads, slopes, data, counting."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import adacoord as ac
+from adacoord.reproduce import adaspdc, lab, spdc, spdc_rates
+from adacoord.reproduce.trace import Trace, lead, mean_trace, speedup, trace
+
+
+def line(digits_a_pass, passes=100, start=1.0):
+    """P - P* = start 10^(-digits_a_pass t), looked at after each pass; P* = 2."""
+    t = np.arange(passes + 1.0)
+    nothing = np.full(t.size, np.nan)
+    return Trace(t, t, t, 2.0 + start * 10.0 ** (-digits_a_pass * t), nothing)
+
+
+def test_speedup_is_the_ratio_of_passes():
+    # halfway mine is at 1e-5, where the other is after 80 passes
+    assert speedup(line(0.1), line(0.0625), 2.0, 100, 1e-8) == pytest.approx(80 / 50)
+    assert speedup(line(0.1), line(0.2), 2.0, 100, 1e-8) == pytest.approx(0.5)
+    assert speedup(line(0.1), line(0.01), 2.0, 100, 1e-8) == math.inf
+
+
+def test_speedup_to_what_counts_as_arrived():
+    # halfway mine is at 1e-20, far below 1e-8, which it reaches at 20
+    assert speedup(line(0.4), line(0.1), 2.0, 100, 1e-8) == pytest.approx(4.0, rel=1e-6)
+
+
+def test_speedup_of_a_run_that_never_moves_is_not_a_number():
+    assert math.isnan(speedup(line(0.0), line(0.1), 2.0, 100, 1.0))
+
+
+def test_lead_in_digits():
+    assert lead(line(0.03), line(0.02), 2.0, 100, 1e-8) == pytest.approx(1.0)
+    assert lead(line(0.02), line(0.03), 2.0, 100, 1e-8) == pytest.approx(-1.0)
+    # mine is at 1e-8 after 40 passes, where the other is at 1e-4
+    assert lead(line(0.2), line(0.1), 2.0, 100, 1e-8) == pytest.approx(4.0, rel=1e-6)
+
+
+def test_a_run_that_ended_early_keeps_its_last_value():
+    assert line(0.1, passes=10).at(50, 2.0) == pytest.approx(0.1)
+    assert line(0.1).at(5, 2.0) == pytest.approx(10**-0.5)
+
+
+def test_slope():
+    x = np.array([1.0, 10.0, 100.0])
+    assert spdc_rates.slope(x, 3.0 * x**0.5) == pytest.approx(0.5)
+    assert math.isnan(spdc_rates.slope(x, [1.0, 2.0, math.inf]))
+
+
+def test_ridge_data_has_the_paper_s_spectrum():
+    data = spdc.ridge_data(20_000, 5, np.random.default_rng(0))
+    np.testing.assert_allclose(data.A.var(axis=0), np.arange(1.0, 6.0) ** -2.0, rtol=0.05)
+    noise = data.b - data.A.sum(axis=1)
+    assert noise.var() == pytest.approx(1.0, rel=0.05)
+
+
+@pytest.fixture
+def case():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((80, 6)) * np.exp(rng.standard_normal(80))[:, None]
+    b = np.where(A @ np.ones(6) + rng.standard_normal(80) > 0, 1.0, -1.0)
+    return lab.Lab(quick=True), lab.Data("random", A, b)
+
+
+def test_a_pass_of_batch_methods_is_a_gradient(case):
+    here, data = case
+    problem = here.case(data, "smooth_hinge", 1e-3)
+    run = spdc.race(here, problem, ("L-BFGS",), 6, "test", floor=0.0).runs["L-BFGS"]
+    both = trace(problem.problem, "lbfgs", passes=12)
+    np.testing.assert_array_equal(run.passes, both.passes / 2)
+    assert run.passes[-1] == 6
+    # two products with A each
+    assert run.operations[-1] == pytest.approx(12 * data.A.size, rel=0.2)
+
+
+def test_figures_share_runs(case, monkeypatch):
+    here, data = case
+    problem = here.case(data, "smooth_hinge", 1e-3)
+    first = spdc.race(here, problem, ("SPDC", "SDCA"), 5, "test").runs
+    monkeypatch.setattr(lab, "trace", None)
+    again = spdc.race(here, problem, ("SPDC",), 5, "test").runs
+    np.testing.assert_array_equal(first["SPDC"].primal, again["SPDC"].primal)
+
+
+@pytest.mark.parametrize(("share", "applies"), [(0.9, True), (1.1, False)])
+def test_asdca_s_condition(case, share, applies):
+    here, data = case
+    R2 = (data.A**2).sum(axis=1).max()
+    l2 = share * R2 / (10 * 80 * 4.0)  # the logistic loss has gamma = 4
+    assert spdc.asdca_applies(here.case(data, "logistic", l2)) is applies
+
+
+def test_judge_is_the_problem_before_its_perturbation(case):
+    _, data = case
+    hinge = ac.Problem(data.A, data.b, "hinge", l2=1e-2)
+    smooth = ac.Problem(data.A, data.b, ac.losses.SmoothHinge(mu=1e-2), l2=1e-2)
+    run = trace(smooth, "spdc", passes=3000, judge=hinge)
+    best = ac.solve(hinge, tol=1e-9).primal
+    assert run.primal[0] == 1.0
+    assert 0.0 <= run.primal[-1] - best <= 0.5e-2 + 1e-3
+
+
+def test_perturbed_problems_reach_the_accuracy(case):
+    _, data = case
+    levels = (0.1, 0.03)
+    for x, y in (spdc_rates.by_accuracy_flat(data.A, data.A.sum(axis=1) + data.b, levels),
+                 spdc_rates.by_accuracy_kinked(data.A, data.b, 1e-2, levels),
+                 spdc_rates.by_accuracy_neither(data.A, data.b, 1e-2, levels)):
+        np.testing.assert_allclose(x, [10.0, 100.0 / 3.0])
+        assert np.isfinite(y).all()
+
+
+def test_best_step_of_sag_is_the_best(case):
+    here, data = case
+    problem = here.case(data, "smooth_hinge", 1e-3)
+    step = adaspdc.best_sag_step(here, problem, 10)
+    ends = {s: trace(problem.problem, "sag", passes=10, step=s).primal[-1]
+            for s in adaspdc.SAG_STEPS}
+    assert step == min(ends, key=ends.get)
+
+
+def test_means_are_over_seeds(case):
+    here, data = case
+    problem = here.case(data, "smooth_hinge", 1e-3)
+    means, spread = adaspdc.runs_of(here, problem, 0.5, 4, 3, "test")
+    runs = [trace(problem.problem, "adaspdc", passes=4, seed=s) for s in range(3)]
+    np.testing.assert_allclose(means["AdaSPDC"].primal, mean_trace(runs).primal)
+    assert set(means) == {*adaspdc.OTHERS, "AdaSPDC"}
+    assert spread > 0.0
+
+
+def test_fewer_rows_leave_no_empty_columns(monkeypatch):
+    A = sparse.csr_matrix(np.eye(50) + np.eye(50, k=1))
+    monkeypatch.setattr(lab, "_open", lambda name: (A, np.ones(50), []))
+    kept = lab.Lab().data("some", rows=10).A
+    assert kept.shape[0] == 10
+    assert np.asarray((kept != 0).sum(axis=0)).min() == 1
+
+
+@pytest.mark.parametrize("name", ["rcv1-test", "mnist-parity"])
+def test_parity_of_digits(name, monkeypatch):
+    A = sparse.csr_matrix(np.diag([51.0, 102.0, 255.0]))
+    digits = np.array([0.0, 3.0, 8.0])
+
+    def load(file, download):
+        if file != "mnist":
+            raise ValueError(file)
+        return A, digits
+
+    monkeypatch.setattr(lab.datasets, "load", load)
+    data = lab.Lab().data(name)
+    np.testing.assert_array_equal(data.b, [1.0, -1.0, 1.0])
+    assert data.A.max() == 1.0
