@@ -61,6 +61,13 @@ def test_ridge_data_has_the_paper_s_spectrum():
     assert noise.var() == pytest.approx(1.0, rel=0.05)
 
 
+def test_what_weighted_sampling_gains():
+    # R = 4, Rbar = 2, rho = 1; kappa = 16/lambda, q = (kappa/n)^(1/4) = 3, alpha = (3-1)/(3+1)
+    norms = np.array([1.0, 1.0, 2.0, 4.0])
+    assert spdc.shorter_radius(norms, 16.0 / (81.0 * 4.0), 1.0) == pytest.approx(1.5)
+    assert spdc.shorter_radius(np.ones(4), 1e-8, 1.0) == 1.0
+
+
 @pytest.fixture
 def case():
     rng = np.random.default_rng(0)
