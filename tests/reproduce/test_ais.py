@@ -9,9 +9,7 @@ import pytest
 from scipy import sparse
 
 import adacoord as ac
-from adacoord.report.plots import COLOURS, DASHES
 from adacoord.reproduce import ais, ais_doubly, ais_runs, ais_theory
-from adacoord.reproduce.figures import _style
 from adacoord.reproduce.lab import Case, Data
 from adacoord.reproduce.trace import Trace, trace
 from adacoord.solvers.dspdc import DSPDC
@@ -279,11 +277,3 @@ def test_seconds_a_pass(solver):
     found = ais.seconds_a_pass(case, solver, 2)
     assert list(found) == ["US", "LIS", "AIS"]
     assert all(0.0 < v < math.inf for v in found.values())
-
-
-def test_variants_have_the_colour_of_their_method():
-    labels = ["US", "AIS", "AIS, Theorem 2", "US, practical", "SPDC"]
-    assert _style("AIS", labels)[0] == _style("AIS, Theorem 2", labels)[0] == COLOURS[0]
-    dashes = [_style(label, labels)[1] for label in labels[:4]]
-    assert dashes == ["", "", *DASHES[1:]]
-    assert _style("SPDC", labels)[1] == DASHES[0]

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import adacoord as ac
 from adacoord.cli import app
+from adacoord.report.plots import COLOURS, DASHES
 from adacoord.reproduce import command
 from adacoord.reproduce.entry import (
     CORRECTED,
@@ -24,7 +25,7 @@ from adacoord.reproduce.entry import (
     Rule,
     Table,
 )
-from adacoord.reproduce.figures import POINTS, compact, draw
+from adacoord.reproduce.figures import POINTS, _styles, compact, draw
 from adacoord.reproduce.lab import Lab, Missing, scaled
 from adacoord.reproduce.trace import Trace, mean_trace, trace
 
@@ -197,6 +198,14 @@ def test_pairs_share_a_colour_and_long_legends_are_broken(tmp_path):
     legend = [e for e in elements if "long name" in (e.text or "")]
     heights = {e.get("y") or e.get("transform").split()[-1] for e in legend}
     assert len(legend) == 6 and len(heights) >= 3
+
+
+def test_variants_have_the_colour_of_their_method():
+    styles = _styles(["US", "AIS", "AIS, Theorem 2", "US, practical", "SPDC", "other"])
+    assert styles["AIS"][0] == styles["AIS, Theorem 2"][0] == COLOURS[0]
+    assert [dash for _, dash in styles.values()] == ["", "", *DASHES[1:], "", ""]
+    assert styles["other"][0] not in {styles[k][0] for k in ("US", "AIS", "SPDC")}
+    assert _styles([]) == {}
 
 
 def test_what_entries_share_is_measured_once():

@@ -114,7 +114,9 @@ def figure(lab: Lab, solver: str) -> Findings:
         printed, own, best = {}, {}, {}
         for label, sampling in SAMPLING.items():
             lab.tell(f"{name}, {label}")
-            options = {"sampling": sampling, "delta_passes": passes}
+            options = {"sampling": sampling}
+            if sampling != "uniform":
+                options["delta_passes"] = passes
 
             def make(rng, m, case=case, options=options):
                 return kind(case.problem, rng, m=m, **options)

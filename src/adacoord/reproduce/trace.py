@@ -45,13 +45,13 @@ class Trace:
 def trace(
     problem: Problem, solver: str | Solver, *, passes: int, seed: int = 0,
     optimum: float = -math.inf, floor: float = 0.0, certify: bool = False,
-    seconds: float = math.inf, judge: Problem | None = None, **options,
+    judge: Problem | None = None, **options,
 ) -> Trace:
     """Run a solver for so many passes, or until P - ``optimum`` (with ``certify`` the gap) is at
-    most ``floor``, or P blows up, or its ``seconds`` are over; P is looked at after each of the
-    first 50 passes, then every fiftieth of the passes so far.  P is that of ``judge``, where the
-    problem is a perturbation of another one.  ``solver`` may be a stepper that was made already;
-    it has its own seed and options.
+    most ``floor``, or P blows up; P is looked at after each of the first 50 passes, then every
+    fiftieth of the passes so far.  P is that of ``judge``, where the problem is a perturbation of
+    another one.  ``solver`` may be a stepper that was made already; it has its own seed and
+    options.
     """
     judge = problem if judge is None else judge
     made = solver if isinstance(solver, Solver) else resolve(problem, solver, options).load()(
@@ -59,7 +59,7 @@ def trace(
     start = judge.null_value
     seen = [(0, 0.0, 0, start, math.nan)]
     best, dual, spent = start, -math.inf, 0.0
-    while made.passes < passes and spent < seconds and not made.finished:
+    while made.passes < passes and not made.finished:
         began = perf_counter()
         made.advance(min(max(1, made.passes // 50), passes - made.passes))
         x = made.x
