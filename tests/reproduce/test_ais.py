@@ -215,7 +215,7 @@ def test_theorem_2_has_the_others_with_their_theory():
 
 @pytest.mark.parametrize("sampling", ais_runs.SAMPLING.values())
 def test_printed_dspdc_is_theory_with_another_multiplier(problem, sampling):
-    options = {"sampling": sampling, "delta_passes": 50}
+    options = ais_doubly.over_the_run(sampling, 50)
     theory = DSPDC(problem, generator(), steps="theory", **options)
     mine = ais_doubly.PrintedDSPDC(problem, generator(), m=3.0, **options)
     shortened = 1.0 if sampling == "uniform" else 0.2
@@ -227,7 +227,7 @@ def test_printed_dspdc_is_theory_with_another_multiplier(problem, sampling):
 
 @pytest.mark.parametrize("sampling", ais_runs.SAMPLING.values())
 def test_printed_spd1vr_has_steps_that_stay(problem, sampling):
-    options = {"sampling": sampling, "delta_passes": 50}
+    options = ais_doubly.over_the_run(sampling, 50)
     mine = ais_doubly.PrintedSPD1VR(problem, generator(), m=2.0, **options)
     even = SPD1VR(problem, generator(), steps="theory")
     for _ in range(3):
@@ -240,7 +240,7 @@ def test_printed_spd1vr_has_steps_that_stay(problem, sampling):
 @pytest.mark.parametrize("sampling", ais_runs.SAMPLING.values())
 def test_printed_methods_find_the_optimum(problem, kind, sampling):
     best = ac.solve(problem, tol=1e-13).primal
-    stepper = kind(problem, generator(), m=1.0, sampling=sampling, delta_passes=500)
+    stepper = kind(problem, generator(), m=1.0, **ais_doubly.over_the_run(sampling, 500))
     run = trace(problem, stepper, passes=10_000, optimum=best, floor=1e-9)
     assert run.primal[-1] - best <= 1e-9
 

@@ -103,6 +103,11 @@ def at_epochs(run: Trace, epoch: int) -> Trace:
     return Trace(*(getattr(run, f.name)[kept] for f in fields(Trace)))
 
 
+def over_the_run(sampling: str, passes: int) -> dict:
+    """Options that let delta rise until the run ends; uniform sampling has no delta."""
+    return {"sampling": sampling} | ({} if sampling == "uniform" else {"delta_passes": passes})
+
+
 def figure(lab: Lab, solver: str) -> Findings:
     """US, LIS and AIS on the four data sets of Table 2."""
     kind, grids, counts = PRINTED_STEPS[solver]
@@ -114,9 +119,7 @@ def figure(lab: Lab, solver: str) -> Findings:
         printed, own, best = {}, {}, {}
         for label, sampling in SAMPLING.items():
             lab.tell(f"{name}, {label}")
-            options = {"sampling": sampling}
-            if sampling != "uniform":
-                options["delta_passes"] = passes
+            options = over_the_run(sampling, passes)
 
             def make(rng, m, case=case, options=options):
                 return kind(case.problem, rng, m=m, **options)
