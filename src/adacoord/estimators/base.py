@@ -167,27 +167,35 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _starts(self, problems: list[Problem]) -> list[Any]:
         """Where to start: the last fit, if ``warm_start`` asks for it and its shape fits."""
-        nothing = [None] * len(problems)
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
-            return nothing
-        x = self.coef_.toarray() if sparse.issparse(self.coef_) else np.asarray(self.coef_)
-        x = np.atleast_2d(x).astype(np.float64)
-        c = np.asarray(getattr(self, "intercept_", 0.0), dtype=np.float64)
-        c = np.broadcast_to(c, (x.shape[0],))
-        y = np.atleast_2d(getattr(self, "dual_coef_", np.empty((0, 0))))
-        first = problems[0]
-        if first.loss.blocks:
-            x, c, y = x.T[None], c[None], y.T[None]
-        if x.shape != (len(problems), *first.x_shape):
-            return nothing
-        known = y.shape == (len(problems), *first.y_shape)
-        return [
-            start_at(problem, x[i], c[i], y[i] if known else None)
-            for i, problem in enumerate(problems)
-        ]
+            return [None] * len(problems)
+        coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+        return starts_near(
+            problems, coef, getattr(self, "intercept_", 0.0), getattr(self, "dual_coef_", None)
+        )
 
 
-def start_at(problem: Problem, x, intercept, y=None) -> SimpleNamespace:
+def starts_near(problems: list[Problem], coef, intercept, dual=None) -> list[Any]:
+    """Points to start from, of what an estimator has in ``coef_``, ``intercept_``, ``dual_coef_``.
+
+    None for all where the shape of ``coef_`` is another.
+    """
+    x = np.atleast_2d(coef).astype(np.float64)
+    c = np.broadcast_to(np.asarray(intercept, dtype=np.float64), (x.shape[0],))
+    y = np.atleast_2d(np.empty((0, 0)) if dual is None else dual)
+    first = problems[0]
+    if first.loss.blocks:
+        x, c, y = x.T[None], c[None], y.T[None]
+    if x.shape != (len(problems), *first.x_shape):
+        return [None] * len(problems)
+    known = y.shape == (len(problems), *first.y_shape)
+    return [
+        _start_at(problem, x[i], c[i], y[i] if known else None)
+        for i, problem in enumerate(problems)
+    ]
+
+
+def _start_at(problem: Problem, x, intercept, y=None) -> SimpleNamespace:
     """A point to start from; without a dual one, the slopes of the losses there are."""
     if not problem.intercept:
         intercept = problem.no_intercept

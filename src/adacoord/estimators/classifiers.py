@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import Loss, get_loss
-from .base import LinearEstimator, Task
+from .base import LinearEstimator, Task, starts_near
 from .recipes import Classification
 
 
@@ -68,8 +68,9 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
             class_weights=rows.class_weights, weigh_rest=self._weigh_rest, **how,
         )
 
-    def _fit(self, rows: Rows, recipe: Classification, l1, l2, *, starts=None, also=""):
-        """Solve the problems; ``also`` is what to warn of besides.
+    def _fit(self, rows: Rows, recipe: Classification, l1, l2, *, near=None, also=""):
+        """Solve the problems, from (coefficients, intercepts) ``near``; ``also`` is what to warn
+        of besides.
 
         Returns the passes of each problem.
         """
@@ -82,8 +83,8 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
 
         if recipe.penalised:
             starts = [None] * len(problems)
-        elif starts is None:
-            starts = self._starts(problems)
+        else:
+            starts = starts_near(problems, *near) if near else self._starts(problems)
         tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
         results = self._solve(tasks, X, rows.y, rows.weights, shape, also)
         for name, value in shape(results).items():

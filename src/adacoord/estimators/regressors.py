@@ -24,10 +24,10 @@ class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
         X, y = self._validated(X, y, multi_output=multi_output, y_numeric=True)
         return X, y, self._weights(sample_weight, X)
 
-    def _fit(self, inputs, recipe: Regression, penalties, *, also=""):
+    def _fit(self, inputs, recipe: Regression, penalties, *, start=None, also=""):
         """Solve the problems of ``inputs`` under ``penalties``, one (l1, l2) a target.
 
-        ``also`` is what to warn of besides.
+        ``start`` is for a single one; ``also`` is what to warn of besides.
         """
         X, y, weights = inputs
         targets = as_targets(y)
@@ -49,7 +49,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
                 "intercept_": (c[0] if flat else c) if self.fit_intercept else 0.0,
             }
 
-        starts = [None] * len(problems) if recipe.penalised else self._starts(problems)
+        starts = [start] * len(problems)
+        if start is None and not recipe.penalised:
+            starts = self._starts(problems)
         tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
         results = self._solve(tasks, X, y, weights, shape, also)
         if stands_in:
