@@ -93,7 +93,8 @@ class ClassifierCV(CrossValidated, LinearClassifier):
                     model.C, model.coef_ = Cs[j], coef.astype(X.dtype)
                     model.intercept_ = c.astype(X.dtype)
                     walk.coefs[i, j, :, :d] = coef
-                    walk.coefs[i, j, :, d:] = c[:, None][:, : self.fit_intercept]
+                    if self.fit_intercept:
+                        walk.coefs[i, j, :, d] = c
                     walk.note((i, j), score(model), results)
             return walk
 

@@ -56,11 +56,16 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
                     f"y has one class, {classes[left[0]]!r}, once rows of zero sample_weight are "
                     "left out: a classifier needs rows of at least 2 classes"
                 )
-        by_class = compute_class_weight(
-            self.class_weight, classes=classes, y=y, **_weighted(sample_weight, weights)
-        )
         self.classes_ = classes
-        return Rows(X, y, codes, weights, None if self.class_weight is None else by_class)
+        return Rows(X, y, codes, weights, self._class_weights(y, codes, weights))
+
+    def _class_weights(self, y, codes, weights) -> np.ndarray | None:
+        if isinstance(self.class_weight, str):  # scikit-learn weighs the rows from 1.7 on
+            sizes = np.bincount(codes, weights)
+            return sizes.sum() / (sizes.size * np.where(sizes > 0.0, sizes, 1.0))
+        if self.class_weight is None:
+            return None
+        return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
 
     def _recipe(self, rows: Rows, loss: Loss, **how) -> Classification:
         return Classification(
@@ -105,10 +110,6 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
             p = np.exp(-np.logaddexp(0.0, -z))  # one against the rest: each on its own
             return p / p.sum(axis=1, keepdims=True)
         return softmax(z, axis=1)
-
-
-def _weighted(sample_weight, weights) -> dict:
-    return {} if sample_weight is None else {"sample_weight": weights}
 
 
 def liblinear_penalty(n: int, C: float, l1_ratio: float) -> tuple[float, float]:

@@ -205,9 +205,8 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
             return np.tile(alphas, (len(ratios), 1))
         if (ratios == 0.0).any():
             raise ValueError(
-                "Automatic alpha grid generation is not supported for l1_ratio=0: no alpha makes "
-                "x = 0 there. Please supply a grid by providing your estimator with the "
-                "appropriate `alphas=` argument."
+                "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a "
+                "grid by providing your estimator with the appropriate `alphas=` argument."
             )
         largest, least = problem.l1_max(), np.finfo(np.float64).resolution
         return np.stack([
