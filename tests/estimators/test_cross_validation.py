@@ -134,7 +134,8 @@ def test_leaving_one_out_is_leaving_one_out(shape, intercept, weighted, targets,
     left_out = np.stack([np.stack([
         sk.Ridge(alpha, fit_intercept=intercept).fit(
             np.delete(X, i, 0), np.delete(y, i, 0), np.delete(w, i)
-        ).predict(X[i : i + 1]).reshape(y.shape[1:]) for i in range(len(y))]) for alpha in alphas], axis=-1)
+        ).predict(X[i : i + 1]).reshape(y.shape[1:])
+        for i in range(len(y))]) for alpha in alphas], axis=-1)
     A = sparse.csr_matrix(X) if kind == "csr" else X
     settings = {"alphas": alphas, "fit_intercept": intercept, "gcv_mode": mode,
                 "store_cv_results": True}
