@@ -11,11 +11,11 @@ FOLDER = Path(__file__).parent.parent / "examples"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
-def run(name):
+def load(name):
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.main()
+    return module
 
 
 def check_svm_on_text(clf):
@@ -38,8 +38,21 @@ def check_certify_another_library(gaps):
     assert 0.0 <= gaps[-1] < 1e-4
 
 
+def check_certified_lasso_path(path):
+    assert len(path) == 60
+    assert path.relative_gap.max() <= 1e-8
+    assert not path.coefs[0].any()
+    assert path.coefs[-1].all()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_example(name, capsys):
-    result = run(name)
+    result = load(name).main()
     globals()[f"check_{name}"](result)
     assert capsys.readouterr().out
+
+
+def test_the_lasso_path_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    load("certified_lasso_path").main(tmp_path / "path.png")
+    assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")

@@ -40,6 +40,7 @@ _HOMES = {
     "ConvergenceWarning": "exceptions",
     **dict.fromkeys(
         ("LinearSVC", "LinearSVR", "LogisticRegression", "Ridge", "Lasso", "ElasticNet",
+         "LinearSVCCV", "LogisticRegressionCV", "RidgeCV", "LassoCV", "ElasticNetCV",
          "ERMClassifier", "ERMRegressor"), "estimators",
     ),
     "save_model": "io",
@@ -60,13 +61,18 @@ if TYPE_CHECKING:
     from ._solve import Result as Result
     from ._solve import solve as solve
     from .estimators import ElasticNet as ElasticNet
+    from .estimators import ElasticNetCV as ElasticNetCV
     from .estimators import ERMClassifier as ERMClassifier
     from .estimators import ERMRegressor as ERMRegressor
     from .estimators import Lasso as Lasso
+    from .estimators import LassoCV as LassoCV
     from .estimators import LinearSVC as LinearSVC
+    from .estimators import LinearSVCCV as LinearSVCCV
     from .estimators import LinearSVR as LinearSVR
     from .estimators import LogisticRegression as LogisticRegression
+    from .estimators import LogisticRegressionCV as LogisticRegressionCV
     from .estimators import Ridge as Ridge
+    from .estimators import RidgeCV as RidgeCV
     from .exceptions import ConvergenceWarning as ConvergenceWarning
     from .io import load_model as load_model
     from .io import save_model as save_model

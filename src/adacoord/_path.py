@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,19 +101,18 @@ def path(
     """
     _check_limits(problem, tol, max_passes, None, seed)
     first, second = _penalties(problem, l1, l2, n_points, ratio)
-    results: list[Result] = []
-    switched = None
-    for weight1, weight2 in zip(first, second, strict=True):
-        point = problem.with_penalty(float(weight1), float(weight2))
-        result = run(
-            point, lesson(point, switched) if solver == "auto" else solver, tol=tol,
-            max_passes=max_passes, seed=seed, start=results[-1] if results else None,
-            options=options,
+    switched = None  # what a repair has taught: not again the wrong method
+
+    def one(problem, start):
+        nonlocal switched
+        found = run(
+            problem, lesson(problem, switched) if solver == "auto" else solver, tol=tol,
+            max_passes=max_passes, seed=seed, start=start, options=options,
         )
-        if result.status == "interrupted":
-            break
-        results.append(result)
-        switched = result.history.switched or switched
+        switched = found.history.switched or switched
+        return found
+
+    results = list(follow(problem, zip(first, second, strict=True), one))
     if not results:
         raise KeyboardInterrupt
     found = _gather(first, second, results, keep_results)
@@ -127,6 +127,19 @@ def path(
             ConvergenceWarning, stacklevel=2,
         )
     return found
+
+
+def follow(
+    problem: Problem, penalties: Iterable[tuple[float, float]],
+    solve: Callable[[Problem, Result | None], Result],
+) -> Iterator[Result]:
+    """The solution under each (l1, l2), found from the one before; Ctrl-C ends it early."""
+    last = None
+    for l1, l2 in penalties:
+        last = solve(problem.with_penalty(float(l1), float(l2)), last)
+        if last.status == "interrupted":
+            return
+        yield last
 
 
 def _gather(first, second, results: list[Result], keep: bool) -> Path:

@@ -21,13 +21,14 @@ from time import perf_counter
 
 import numpy as np
 
-from ._polish import polish
+from ._polish import UNKNOWNS, polish
 from ._solve import Result, run
 from .losses import MARGIN, _Quadratic
 from .monitor import History, Progress
 from .problem import Problem
 from .solvers.base import start_point
-from .solvers.registry import choose
+from .solvers.newton_size import system_size
+from .solvers.registry import choose, newton_can
 
 #: Entries (n x d) of a problem that counts as small.
 SMALL = 2**18
@@ -91,6 +92,8 @@ def solve_well(
         return run(problem, solver, tol=tol, max_passes=max_passes, start=start, **options)
     legs = Legs(problem, max_passes, start, options)
     if problem.loss.blocks or not problem.has_certificate:
+        if solver == "auto" and newton_can(problem) and system_size(problem) <= UNKNOWNS:
+            solver = "newton"  # whose digits are the last ones, whatever the weights of the rows
         legs.run(solver, tol, max_passes)
         if legs.solver == "newton":
             legs.run("newton", 1e-13, REFINE)  # each step doubles the digits

@@ -43,6 +43,10 @@ STAND_INS = {
     "Ridge": _stand_in(ac.Ridge),
     "Lasso": ac.Lasso,
     "ElasticNet": ac.ElasticNet,
+    "RidgeCV": ac.RidgeCV,
+    "LassoCV": ac.LassoCV,
+    "ElasticNetCV": ac.ElasticNetCV,
+    "LogisticRegressionCV": _stand_in(ac.LogisticRegressionCV),
 }
 
 

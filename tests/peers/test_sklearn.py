@@ -1,8 +1,8 @@
 """scikit-learn's own tests of these classes, run on ours, where they test the optimum.
 
 ``SELECTED`` names each test taken; ``LEFT_OUT`` each that is not though it is about one of the
-classes, and why.  Tests of the CV classes, of functions (``lasso_path``), of kernels and of
-array API back ends are about other things and named nowhere.
+classes, and why.  Tests of functions (``lasso_path``), of kernels, of the classes for several
+tasks and of array API back ends are about other things and named nowhere.
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ SELECTED = {
         test_dtype_match_cholesky test_ridge_sag_with_X_fortran
         test_ridge_positive_regression_test test_ridge_ground_truth_positive_test
         test_positive_ridge_loss test_lbfgs_solver_consistency test_ridge_sample_weight_consistency
+        test_ridge_gcv_integer_arrays test_ridge_gcv_vs_ridge_loo_cv test_ridge_loo_cv_asym_scoring
+        test_ridge_gcv_sample_weights test_ridge_gcv_cv_results_not_stored test_ridge_best_score
+        test_ridge_cv_individual_penalties test_ridge_regression_custom_scoring
+        test_ridgecv_store_cv_results test_ridgecv_alphas_conversion test_ridgecv_alphas_zero
+        test_ridgecv_sample_weight test_ridgecv_int_alphas test_ridgecv_alphas_validation
+        test_ridgecv_alphas_scalar test_ridge_cv_results_predictions
+        test_ridge_cv_multioutput_sample_weight test_ridge_cv_custom_multioutput_scorer
     """,
     "sklearn.linear_model.tests.test_coordinate_descent": """
         test_lasso_zero test_lasso_toy test_enet_toy test_lasso_positive_constraint
@@ -38,6 +45,13 @@ SELECTED = {
         test_enet_sample_weight_consistency test_enet_alpha_max test_enet_ridge_consistency
         test_enet_ols_consistency test_sample_weight_invariance
         test_elasticnet_precompute_gram test_elasticnet_precompute_gram_weighted_samples
+        test_lasso_cv test_lasso_cv_with_some_model_selection test_lasso_cv_positive_constraint
+        test_lassocv_alphas_validation test_enet_path test_enet_cv_positive_constraint
+        test_uniform_targets test_multioutput_enetcv_error
+        test_sparse_input_dtype_enet_and_lassocv test_enet_l1_ratio
+        test_enet_cv_sample_weight_correctness test_enet_cv_grid_search
+        test_enet_cv_sample_weight_consistency test_linear_models_cv_fit_with_loky
+        test_cv_estimators_reject_params_with_no_routing_enabled
     """,
     "sklearn.linear_model.tests.test_logistic": """
         test_predict_2_classes test_predict_3_classes test_logistic_glmnet test_sparsify
@@ -55,6 +69,15 @@ SELECTED = {
         test_logisticregression_liblinear_sample_weight test_multinomial_identifiability_on_iris
         test_sample_weight_not_modified test_single_feature_newton_cg
         test_logistic_regression_callback_fitted_estimator
+        test_logistic_cv test_logistic_cv_refit_false_non_elasticnet test_logistic_cv_mock_scorer
+        test_multinomial_cv_iris test_logistic_cv_folds_with_classes_missing
+        test_logistic_cv_sparse test_logistic_regressioncv_class_weights
+        test_logistic_regression_cv_refit test_LogisticRegressionCV_GridSearchCV_elastic_net
+        test_LogisticRegressionCV_no_refit test_LogisticRegressionCV_elasticnet_attribute_shapes
+        test_LogisticRegressionCV_on_folds test_scores_attribute_layout_elasticnet
+        test_lr_cv_scores_differ_when_sample_weight_is_requested
+        test_lr_cv_scores_without_enabling_metadata_routing
+        test_passing_params_without_enabling_metadata_routing
     """,
 }
 
@@ -78,6 +101,8 @@ LEFT_OUT = {
         "test_ridge_positive_error_test": "asks for limits that we have not",
         "test_lbfgs_solver_error": "the same",
         "test_class_weights": "is about RidgeClassifier",
+        "test_regularization_limits_ridge_gcv": "asks for a warning about svd and sparse data",
+        "test_check_gcv_mode_choice": "is about a private function",
     },
     "sklearn.linear_model.tests.test_coordinate_descent": {
         "test_lasso_dual_gap": "compares a gap of 0 with one of rounding",
@@ -92,6 +117,9 @@ LEFT_OUT = {
         "test_enet_sample_weight_does_not_overwrite_sample_weight": "is about check_input",
         "test_check_input_false": "is about check_input",
         "test_enet_copy_X_True": "the same",
+        "test_lassoCV_does_not_set_precompute": "is about Gram matrices, which are not taken",
+        "test_1d_multioutput_enet_and_multitask_enet_cv": "asks for 7 digits of a loose solution",
+        "test_1d_multioutput_lasso_and_multitask_lasso_cv": "the same",
         "test_enet_copy_X_False_check_input_False": "the same",
     },
     "sklearn.linear_model.tests.test_logistic": {
@@ -116,6 +144,10 @@ LEFT_OUT = {
         "test_logisticregression_warns_with_n_jobs": "the same",
         "test_newton_cholesky_fallback_to_lbfgs": "is about a method",
         "test_logistic_regression_callback_support": "counts the tasks of lbfgs",
+        "test_logistic_cv_multinomial_score": "is about a private function",
+        "test_logisticregressioncv_warns_with_use_legacy_attributes": "asks for a deprecation",
+        "test_lr_scoring_warns": "the same",
+        "test_get_default_scorer": "is about a private method",
         "test_logistic_regression_callback_support_warning": "is about a method",
     },
 }

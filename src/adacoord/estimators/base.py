@@ -41,7 +41,6 @@ from .._blas import one_thread
 from .._small import solve_well
 from .._solve import Result, advice
 from ..exceptions import ConvergenceWarning
-from ..matrix import Matrix, as_matrix
 from ..monitor import History
 from ..problem import Problem
 from ..solvers.registry import SOLVERS
@@ -101,19 +100,24 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     # ---- solving ------------------------------------------------------------------------
 
-    def _solve(self, tasks: list[Task], X, y, sample_weight, shape) -> list[Result]:
-        """Solve the problems, in turn or ``n_jobs`` at a time, and warn once.
-
-        ``shape`` turns the results so far into ``coef_`` and ``intercept_``, for callbacks.
-        """
+    def _limits(self) -> dict:
+        """What :func:`solve_well` is told of when to stop."""
         # None is scikit-learn's "any": here 0, so that a fit is the same whenever it runs
         seed = 0
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        limits = {
+        return {
             "tol": self.tol, "max_passes": 1000 if self.max_iter is None else self.max_iter,
-            "seed": seed, "verbose": bool(self.verbose),
+            "seed": seed,
         }
+
+    def _solve(self, tasks: list[Task], X, y, sample_weight, shape, also="") -> list[Result]:
+        """Solve the problems, in turn or ``n_jobs`` at a time, and warn once.
+
+        ``shape`` turns the results so far into ``coef_`` and ``intercept_``, for callbacks;
+        ``also`` is what to warn of besides.
+        """
+        limits = {**self._limits(), "verbose": bool(self.verbose)}
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
             jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
             if min(jobs, len(tasks)) > 1:  # kernels release the GIL
@@ -129,14 +133,17 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
                     if results[-1].status == "interrupted":
                         results += [_untouched(t.problem) for t in tasks[len(results):]]
                         break
-        self._warn(tasks, results)
+        text = " ".join(filter(None, (also, self._shortfall(tasks, results))))
+        if text:
+            warnings.warn(text, EstimatorConvergenceWarning, stacklevel=4)
         return results
 
-    def _warn(self, tasks, results) -> None:
+    def _shortfall(self, tasks, results) -> str:
+        """What to say of problems that stopped before ``tol``; nothing where none did."""
         short = [i for i, r in enumerate(results)
                  if r.status in ("max_passes", "max_seconds", "no minimum", "interrupted")]
         if not short:
-            return
+            return ""
         gaps = [np.nan_to_num(results[i].relative_gap, nan=np.inf) for i in short]
         worst = short[int(np.argmax(gaps))]
         text = advice(tasks[worst].problem, results[worst], self.tol)
@@ -144,7 +151,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         text = text.replace("start from it", "fit again with warm_start=True")
         if len(results) > 1:
             text = f"{len(short)} of {len(results)} problems stopped early; the worst: {text}"
-        warnings.warn(text, EstimatorConvergenceWarning, stacklevel=5)
+        return text
 
     def _store(self, results: list[Result], single: bool) -> None:
         """The certificate's attributes: numbers for a single problem, arrays for several."""
@@ -161,28 +168,41 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _starts(self, problems: list[Problem]) -> list[Any]:
         """Where to start: the last fit, if ``warm_start`` asks for it and its shape fits."""
-        nothing = [None] * len(problems)
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return nothing
-        x = self.coef_.toarray() if sparse.issparse(self.coef_) else np.asarray(self.coef_)
-        x = np.atleast_2d(x).astype(np.float64)
-        c = np.asarray(getattr(self, "intercept_", 0.0), dtype=np.float64)
-        c = np.broadcast_to(c, (x.shape[0],))
-        y = np.atleast_2d(getattr(self, "dual_coef_", np.empty((0, 0))))
-        first = problems[0]
-        if first.loss.blocks:
-            x, c, y = x.T[None], c[None], y.T[None]
-        if x.shape != (len(problems), *first.x_shape):
-            return nothing
-        starts = []
-        for i, problem in enumerate(problems):
-            known = y.shape == (len(problems), *problem.y_shape)
-            intercept = c[i] if problem.intercept else problem.no_intercept
-            dual = y[i] if known else problem.loss.derivative(
-                problem.predict(x[i], intercept), problem.b
-            )
-            starts.append(SimpleNamespace(x=x[i], intercept=intercept, y=dual))
-        return starts
+        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+            return [None] * len(problems)
+        coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+        return starts_near(
+            problems, coef, getattr(self, "intercept_", 0.0), getattr(self, "dual_coef_", None)
+        )
+
+
+def starts_near(problems: list[Problem], coef, intercept, dual=None) -> list[Any]:
+    """Points to start from, of what an estimator has in ``coef_``, ``intercept_``, ``dual_coef_``.
+
+    None for all where the shape of ``coef_`` is another.
+    """
+    x = np.atleast_2d(coef).astype(np.float64)
+    c = np.broadcast_to(np.asarray(intercept, dtype=np.float64), (x.shape[0],))
+    y = np.atleast_2d(np.empty((0, 0)) if dual is None else dual)
+    first = problems[0]
+    if first.loss.blocks:
+        x, c, y = x.T[None], c[None], y.T[None]
+    if x.shape != (len(problems), *first.x_shape):
+        return [None] * len(problems)
+    known = y.shape == (len(problems), *first.y_shape)
+    return [
+        _start_at(problem, x[i], c[i], y[i] if known else None)
+        for i, problem in enumerate(problems)
+    ]
+
+
+def _start_at(problem: Problem, x, intercept, y=None) -> SimpleNamespace:
+    """A point to start from; without a dual one, the slopes of the losses there are."""
+    if not problem.intercept:
+        intercept = problem.no_intercept
+    if y is None:
+        y = problem.loss.derivative(problem.predict(x, intercept), problem.b)
+    return SimpleNamespace(x=x, intercept=intercept, y=y)
 
 
 def _side_by_side(tasks: list[Task], solver: str, jobs: int, limits: dict) -> list[Result]:
@@ -229,8 +249,3 @@ def with_bias(X, scaling: float):
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
     return np.hstack([X, column])
-
-
-def matrix_of(X) -> Matrix:
-    """The data, wrapped once for all problems of a fit."""
-    return as_matrix(X, "X")

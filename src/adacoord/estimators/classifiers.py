@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -12,8 +14,19 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import Loss, get_loss
-from ..problem import Problem
-from .base import LinearEstimator, Task, matrix_of, with_bias
+from .base import LinearEstimator, Task, starts_near
+from .recipes import Classification
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked data of a classification; ``codes`` are those of the classes of ``y``."""
+
+    X: Any
+    y: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray | None
+    class_weights: np.ndarray | None
 
 
 class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
@@ -26,12 +39,8 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
     #: liblinear weighs, of one class against the rest, only the rows of the one.
     _weigh_rest = True
 
-    def _fit(self, X, y, sample_weight, loss: Loss, penalty, *, multinomial=False,
-             intercept_scaling=None, mean_one=False, positive=False):
-        """``penalty(n)`` gives (l1, l2) in the scaling of Problem.
-
-        ``mean_one`` rescales the weights to a mean of 1.  Returns the passes of each problem.
-        """
+    def _inputs(self, X, y, sample_weight):
+        """X, y, the codes of its classes, the weights of rows and those of classes."""
         X, y = self._validated(X, y)
         check_classification_targets(y)
         weights = self._weights(sample_weight, X)
@@ -47,69 +56,60 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
                     f"y has one class, {classes[left[0]]!r}, once rows of zero sample_weight are "
                     "left out: a classifier needs rows of at least 2 classes"
                 )
-            if left.size < classes.size and not multinomial:
-                absent = classes[np.setdiff1d(np.arange(classes.size), left)[0]]
-                raise ValueError(
-                    f"class {absent!r} has only rows of zero sample_weight: there is nothing to "
-                    "tell it from the rest by; leave these rows out"
-                )
-        by_class = compute_class_weight(
-            self.class_weight, classes=classes, y=y, **_weighted(sample_weight, weights)
-        )
         self.classes_ = classes
-        n = X.shape[0]
-        penalised = self.fit_intercept and intercept_scaling is not None
-        intercept = self.fit_intercept and not penalised
-        matrix = matrix_of(with_bias(X, intercept_scaling) if penalised else X)
-        l1, l2 = penalty(n)
-        settings = {"l1": l1, "l2": l2, "intercept": intercept, "positive": positive}
+        return Rows(X, y, codes, weights, self._class_weights(y, codes, weights))
 
-        def problem(b, loss, class_weights):
-            w = weights
-            if class_weights is not None:
-                w = class_weights[codes] if w is None else w * class_weights[codes]
-            if mean_one and w is not None:
-                w = w * (n / w.sum())
-            return Problem(matrix, b, loss, sample_weight=w, **settings)
+    def _check_weighted(self, rows: Rows) -> None:
+        """One class against the rest needs rows of the one."""
+        absent = np.bincount(rows.codes, rows.weights, self.classes_.size) == 0.0
+        if absent.any():
+            raise ValueError(
+                f"class {self.classes_[absent][0]!r} has only rows of zero sample_weight: there is "
+                "nothing to tell it from the rest by; leave these rows out"
+            )
 
-        all_weights = None if self.class_weight is None else by_class
-        multinomial = multinomial and classes.size > 2
-        if multinomial:
-            problems = [problem(codes, get_loss("multinomial"), all_weights)]
-        elif classes.size == 2:
-            problems = [problem(np.where(codes == 1, 1.0, -1.0), loss, all_weights)]
-        else:
-            problems = []
-            for k in range(classes.size):
-                own = all_weights
-                if own is not None and not self._weigh_rest:
-                    own = np.where(np.arange(classes.size) == k, by_class, 1.0)
-                problems.append(problem(np.where(codes == k, 1.0, -1.0), loss, own))
-        rows = classes.size if classes.size > 2 else 1
+    def _class_weights(self, y, codes, weights) -> np.ndarray | None:
+        if isinstance(self.class_weight, str):  # scikit-learn weighs the rows from 1.7 on
+            sizes = np.bincount(codes, weights)
+            return sizes.sum() / (sizes.size * np.where(sizes > 0.0, sizes, 1.0))
+        if self.class_weight is None:
+            return None
+        return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+
+    def _recipe(self, rows: Rows, loss: Loss, **how) -> Classification:
+        return Classification(
+            loss=loss, fit_intercept=self.fit_intercept, n_classes=self.classes_.size,
+            class_weights=rows.class_weights, weigh_rest=self._weigh_rest, **how,
+        )
+
+    def _fit(self, rows: Rows, recipe: Classification, l1, l2, *, near=None, also=""):
+        """Solve the problems, from (coefficients, intercepts) ``near``; ``also`` is what to warn
+        of besides.
+
+        Returns the passes of each problem.
+        """
+        X = rows.X
+        if rows.weights is not None and not recipe.single:
+            self._check_weighted(rows)
+        problems = recipe.problems(X, rows.codes, rows.weights, l1, l2)
 
         def shape(points):
-            """``coef_`` and ``intercept_`` of the problems solved so far; zeros for the rest."""
-            coef, c = np.zeros((rows, matrix.shape[1])), np.zeros(rows)
-            if multinomial:
-                coef[:], c[:] = points[0].x.T, points[0].intercept
-                c -= c.mean()  # adding a number to all changes nothing
-            else:
-                for k, point in enumerate(points):
-                    coef[k], c[k] = point.x, point.intercept
-            if penalised:
-                c, coef = coef[:, -1] * intercept_scaling, coef[:, :-1]
+            coef, c = recipe.coefficients(points, X.shape[1])
             return {"coef_": coef.astype(X.dtype, order="C"), "intercept_": c.astype(X.dtype)}
 
-        starts = [None] * len(problems) if penalised else self._starts(problems)
+        if recipe.penalised:
+            starts = [None] * len(problems)
+        else:
+            starts = starts_near(problems, *near) if near else self._starts(problems)
         tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
-        results = self._solve(tasks, X, y, sample_weight, shape)
+        results = self._solve(tasks, X, rows.y, rows.weights, shape, also)
         for name, value in shape(results).items():
             setattr(self, name, value)
         self.dual_coef_ = (
-            np.ascontiguousarray(results[0].y.T) if multinomial
+            np.ascontiguousarray(results[0].y.T) if recipe.joint
             else np.stack([r.y for r in results])
         )
-        self._store(results, single=len(problems) == 1)
+        self._store(results, single=recipe.single)
         return [max(r.passes, 1) for r in results]
 
     def _probabilities(self, X):
@@ -123,16 +123,13 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
         return softmax(z, axis=1)
 
 
-def _weighted(sample_weight, weights) -> dict:
-    return {} if sample_weight is None else {"sample_weight": weights}
+def liblinear_penalty(n: int, C: float, l1_ratio: float) -> tuple[float, float]:
+    """(l1, l2) for liblinear's objective over n rows: C sum_i phi_i + penalty."""
+    return l1_ratio / (n * C), (1.0 - l1_ratio) / (n * C)
 
 
-def liblinear_penalty(C: float, l1_ratio: float):
-    """(l1, l2) as a function of n, for liblinear's objective: C sum_i phi_i + penalty."""
-    return lambda n: (l1_ratio / (n * C), (1.0 - l1_ratio) / (n * C))
-
-
-_RATIOS = {"l2": 0.0, "l1": 1.0}
+#: The l1_ratio of a penalty that has but one.
+RATIOS = {"l2": 0.0, "l1": 1.0}
 
 
 class LinearSVC(LinearClassifier):
@@ -233,11 +230,10 @@ class LinearSVC(LinearClassifier):
         self
         """
         self._validate_params()
-        penalty = liblinear_penalty(self.C, _RATIOS.get(self.penalty, self.l1_ratio))
-        passes = self._fit(
-            X, y, sample_weight, get_loss(self.loss), penalty,
-            intercept_scaling=self.intercept_scaling,
-        )
+        rows = self._inputs(X, y, sample_weight)
+        recipe = self._recipe(rows, get_loss(self.loss), bias=self.intercept_scaling)
+        ratio = RATIOS.get(self.penalty, self.l1_ratio)
+        passes = self._fit(rows, recipe, *liblinear_penalty(rows.X.shape[0], self.C, ratio))
         self.n_iter_ = max(passes)
         return self
 
@@ -330,12 +326,11 @@ class LogisticRegression(LinearClassifier):
         self
         """
         self._validate_params()
+        rows = self._inputs(X, y, sample_weight)
+        recipe = self._recipe(rows, get_loss("logistic"), multinomial=self.multi_class != "ovr")
         C = np.inf if self.penalty is None else self.C
-        penalty = liblinear_penalty(C, _RATIOS.get(self.penalty, self.l1_ratio or 0.0))
-        passes = self._fit(
-            X, y, sample_weight, get_loss("logistic"), penalty,
-            multinomial=self.multi_class != "ovr",
-        )
+        ratio = RATIOS.get(self.penalty, self.l1_ratio or 0.0)
+        passes = self._fit(rows, recipe, *liblinear_penalty(rows.X.shape[0], C, ratio))
         self.n_iter_ = np.array(passes, dtype=np.int32)
         return self
 

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from ..losses import LOSSES, Loss, get_loss
 from .base import LinearEstimator
 from .classifiers import LinearClassifier
+from .recipes import Regression
 from .regressors import LinearRegressor
 
 _PENALTIES = {
@@ -112,11 +113,11 @@ class ERMClassifier(LinearClassifier):
         if loss.task not in ("classification", "multiclass"):
             raise ValueError(f'loss={loss}: a loss of {loss.task}; use ERMRegressor for it')
         binary = get_loss("logistic") if loss.blocks else loss
-        passes = self._fit(
-            X, y, sample_weight, binary, lambda n: (self.l1, self.l2),
-            multinomial=loss.blocks, mean_one=True, positive=self.positive,
+        rows = self._inputs(X, y, sample_weight)
+        recipe = self._recipe(
+            rows, binary, multinomial=loss.blocks, mean_one=True, positive=self.positive
         )
-        self.n_iter_ = max(passes)
+        self.n_iter_ = max(self._fit(rows, recipe, self.l1, self.l2))
         return self
 
     @available_if(_gives_probabilities)
@@ -210,10 +211,10 @@ class ERMRegressor(LinearRegressor):
         loss = get_loss(self.loss)
         if loss.task not in ("regression", "count"):
             raise ValueError(f'loss={loss}: a loss of {loss.task}; use ERMClassifier for it')
-        return self._fit(
-            X, y, sample_weight, loss, lambda n, targets: [(self.l1, self.l2)],
-            positive=self.positive, mean_one=True,
+        recipe = Regression(
+            loss=loss, fit_intercept=self.fit_intercept, positive=self.positive, mean_one=True
         )
+        return self._fit(self._inputs(X, y, sample_weight), recipe, [(self.l1, self.l2)])
 
     def predict(self, X):
         """Predictions, of shape (n_samples,): A x + c, and its exponential for "poisson"."""

@@ -15,7 +15,7 @@ class _Posed(Exception):
     """Carries the tasks of a fit out of it, unsolved."""
 
 
-def _pose(tasks, *_) -> None:
+def _pose(tasks, *_, **__) -> None:
     raise _Posed(tasks)
 
 

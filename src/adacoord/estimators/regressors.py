@@ -11,60 +11,49 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.linear_model._base import LinearModel
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, get_loss
-from ..problem import Problem
-from .base import LinearEstimator, Task, matrix_of, with_bias
+from ..losses import EpsilonInsensitive, SquaredEpsilonInsensitive, get_loss
+from .base import LinearEstimator, Task
+from .recipes import Regression, stand_in
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
     """One problem a target."""
 
-    def _fit(self, X, y, sample_weight, loss: Loss, penalties, *, positive=False,
-             intercept_scaling=None, mean_one=False, multi_output=False):
-        """``penalties(n, n_targets)`` gives (l1, l2) of each target in the scaling of Problem.
-
-        ``mean_one`` rescales the weights to a mean of 1.
-        """
+    def _inputs(self, X, y, sample_weight, multi_output=False):
+        """X, y and the weights of rows, checked."""
         X, y = self._validated(X, y, multi_output=multi_output, y_numeric=True)
-        weights = self._weights(sample_weight, X)
-        n, d = X.shape
-        if mean_one and weights is not None:
-            weights = weights * (n / weights.sum())
-        penalised = self.fit_intercept and intercept_scaling is not None
-        intercept = self.fit_intercept and not penalised
-        matrix = matrix_of(with_bias(X, intercept_scaling) if penalised else X)
-        targets = np.asarray(y, dtype=np.float64).reshape(n, -1).T
-        alphas = penalties(n, len(targets))
-        # No solver takes x >= 0 without a penalty: one that is lost in rounding stands in for it.
-        stands_in = positive and any(a == (0.0, 0.0) for a in alphas)
+        return X, y, self._weights(sample_weight, X)
+
+    def _fit(self, inputs, recipe: Regression, penalties, *, start=None, also=""):
+        """Solve the problems of ``inputs`` under ``penalties``, one (l1, l2) a target.
+
+        ``start`` is for a single one; ``also`` is what to warn of besides.
+        """
+        X, y, weights = inputs
+        targets = as_targets(y)
+        problems = recipe.problems(X, targets, weights, penalties)
+        stands_in = recipe.positive and not all(p.has_certificate for p in problems)
         if stands_in:
-            least = 1e-10 * float(np.mean(matrix.squared_norms)) / d
-            alphas = [a if a != (0.0, 0.0) else (0.0, least or 1e-10) for a in alphas]
-        problems = [
-            Problem(matrix, b, loss, l1=a1, l2=a2, positive=positive, sample_weight=weights,
-                    intercept=intercept)
-            for b, (a1, a2) in zip(targets, alphas, strict=True)
-        ]
+            problems = [
+                p if p.has_certificate else p.with_penalty(l2=stand_in(p)) for p in problems
+            ]
         # one column is one target, whose intercept_ keeps the column's shape: as scikit-learn does
         single = len(targets) == 1
         flat = y.ndim == 1
 
         def shape(points):
-            """``coef_`` and ``intercept_`` of the problems solved so far; zeros for the rest."""
-            coef, c = np.zeros((len(targets), matrix.shape[1])), np.zeros(len(targets))
-            for k, point in enumerate(points):
-                coef[k], c[k] = point.x, point.intercept
-            if penalised:
-                c, coef = coef[:, -1] * intercept_scaling, coef[:, :-1]
+            coef, c = recipe.coefficients(points, X.shape[1], len(targets))
             coef, c = coef.astype(X.dtype, order="C"), c.astype(X.dtype)
             return {
                 "coef_": coef[0] if single else coef,
                 "intercept_": (c[0] if flat else c) if self.fit_intercept else 0.0,
             }
 
-        starts = [None] * len(problems) if penalised else self._starts(problems)
+        starts = [start] * len(problems)
+        if start is None and not recipe.penalised:
+            starts = self._starts(problems)
         tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
-        results = self._solve(tasks, X, y, sample_weight, shape)
+        results = self._solve(tasks, X, y, weights, shape, also)
         if stands_in:
             results = [replace(r, dual=np.nan, gap=np.nan, relative_gap=np.nan) for r in results]
         for name, value in shape(results).items():
@@ -75,6 +64,11 @@ class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
         passes = [max(r.passes, 1) for r in results]
         self.n_iter_ = passes[0] if single else passes
         return self
+
+
+def as_targets(y) -> np.ndarray:
+    """A row a target, in float64."""
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
 
 
 class LinearSVR(LinearRegressor):
@@ -162,10 +156,11 @@ class LinearSVR(LinearRegressor):
         self._validate_params()
         squared = self.loss == "squared_epsilon_insensitive"
         loss = (SquaredEpsilonInsensitive if squared else EpsilonInsensitive)(self.epsilon)
-        return self._fit(
-            X, y, sample_weight, loss, lambda n, targets: [(0.0, 1.0 / (n * self.C))],
-            intercept_scaling=self.intercept_scaling,
+        recipe = Regression(
+            loss=loss, fit_intercept=self.fit_intercept, bias=self.intercept_scaling
         )
+        inputs = self._inputs(X, y, sample_weight)
+        return self._fit(inputs, recipe, [(0.0, 1.0 / (inputs[0].shape[0] * self.C))])
 
 
 class Ridge(MultiOutputMixin, LinearRegressor):
@@ -243,12 +238,11 @@ class Ridge(MultiOutputMixin, LinearRegressor):
         self
         """
         self._validate_params()
-        return self._fit(
-            X, y, sample_weight, get_loss("squared"), self._penalties, positive=self.positive,
-            multi_output=True,
+        recipe = Regression(
+            loss=get_loss("squared"), fit_intercept=self.fit_intercept, positive=self.positive
         )
-
-    def _penalties(self, n, n_targets):
+        X, y, weights = self._inputs(X, y, sample_weight, multi_output=True)
+        n_targets = 1 if y.ndim == 1 else y.shape[1]
         alpha = np.asarray(self.alpha, dtype=np.float64)
         if alpha.ndim > 1 or alpha.size not in (1, n_targets):
             raise ValueError(
@@ -258,7 +252,8 @@ class Ridge(MultiOutputMixin, LinearRegressor):
         bad = alpha[~((alpha >= 0.0) & (alpha < np.inf))]
         if bad.size:
             raise ValueError(f"alpha has the value {bad[0]}: penalties must be finite, 0 or more")
-        return [(0.0, float(a) / n) for a in np.broadcast_to(alpha.ravel(), (n_targets,))]
+        alpha = np.broadcast_to(alpha.ravel(), (n_targets,))
+        return self._fit((X, y, weights), recipe, [(0.0, float(a) / len(y)) for a in alpha])
 
 
 class ElasticNet(MultiOutputMixin, LinearRegressor):
@@ -345,13 +340,14 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         self
         """
         self._validate_params()
-        return self._fit(
-            X, y, sample_weight, get_loss("squared"), self._penalties, positive=self.positive,
-            mean_one=True, multi_output=True,
+        recipe = Regression(
+            loss=get_loss("squared"), fit_intercept=self.fit_intercept, positive=self.positive,
+            mean_one=True,
         )
-
-    def _penalties(self, n, n_targets):
-        return [(self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio))] * n_targets
+        X, y, weights = self._inputs(X, y, sample_weight, multi_output=True)
+        n_targets = 1 if y.ndim == 1 else y.shape[1]
+        penalty = self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
+        return self._fit((X, y, weights), recipe, [penalty] * n_targets)
 
     @property
     def sparse_coef_(self):

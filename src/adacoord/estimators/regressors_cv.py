@@ -1,0 +1,284 @@
+"""``ElasticNetCV`` and ``LassoCV``: penalties chosen by the squared error on folds."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_scalar, column_or_1d
+
+from ..losses import get_loss
+from ..matrix import as_matrix
+from ..problem import Problem
+from .base import LinearEstimator
+from .recipes import Regression, stand_in
+from .regressors import LinearRegressor, as_targets
+from .search import CrossValidated, Walk, points, weighted_mean
+
+#: Points of the path on the way to the last solution.
+STOPS = 10
+
+
+class ElasticNetCV(CrossValidated, LinearRegressor):
+    r"""Least squares with l1 and l2 penalties that cross-validation chooses.
+
+    Minimises :math:`\frac{1}{2 \sum_i w_i} \sum_i w_i (a_i^Tx + c - b_i)^2 + \alpha r |x|_1
+    + \frac{\alpha (1 - r)}{2} |x|^2` with r = ``l1_ratio`` for every alpha on every fold, each to
+    a certified optimum, and then for the best alpha and r on all rows.  The best are those of the
+    least mean over the folds of the (weighted) mean squared error.
+
+    Parameters
+    ----------
+    l1_ratio : float or list of float, default=0.5
+        The shares of l1 to choose from.
+    eps : float, default=1e-3
+        The last alpha of an automatic path over the first, at which x = 0.
+    n_alphas : int or None, default=None
+        As in scikit-learn before 1.9: the same as a number for ``alphas``.
+    alphas : int, array or None, default=100
+        The alphas to choose from, or how many of them the automatic path has.
+    fit_intercept : bool, default=True
+        The intercept is not penalised.
+    precompute, copy_X, selection
+        Taken for the sake of calls to scikit-learn's class; they have no effect.
+    max_iter : int, default=1000
+        Passes over the data, for each point.
+    tol : float, default=1e-4
+        The relative duality gap to reach, at each point.
+    cv : int, splitter, iterable of (train, test) or None, default=None
+        None for 5 folds.
+    verbose : int, default=0
+    n_jobs : int or None, default=None
+        Folds to walk at the same time, in threads.
+    positive : bool, default=False
+        Only coefficients of zero or more.
+    random_state : int, RandomState or None, default=None
+        None is the same as a fixed seed.
+    solver : str, default="auto"
+        See :func:`adacoord.solve`.
+
+    Attributes
+    ----------
+    alpha_, l1_ratio_ : the best
+    alphas_ : array of shape (n_alphas,) or (n_l1_ratio, n_alphas), from strong to weak
+    mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratio, n_alphas, n_folds)
+    path_gaps_ : the relative gaps of all these models, in the same shape
+    coef_ : array of shape (n_features,)
+    intercept_ : float
+    n_iter_ : passes over the data of the last solution
+    dual_coef_ : array of shape (n_samples,)
+    dual_gap_, relative_gap_ : the certificate of the last solution
+    history_ : what each gap check of it saw
+    solver_ : the method that found it
+    """
+
+    _parameter_constraints: dict = {
+        **LinearEstimator._parameter_constraints,
+        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), "array-like"],
+        "eps": [Interval(Real, 0.0, None, closed="neither")],
+        "n_alphas": [Interval(Integral, 1, None, closed="left"), None],
+        "alphas": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "precompute": [StrOptions({"auto"}), "boolean", "array-like"],
+        "copy_X": ["boolean"],
+        "cv": ["cv_object"],
+        "positive": ["boolean"],
+        "selection": [StrOptions({"cyclic", "random"})],
+    }
+    _parameter_constraints.pop("warm_start")
+
+    def __init__(self, *, l1_ratio=0.5, eps=1e-3, n_alphas=None, alphas=100, fit_intercept=True,
+                 precompute="auto", max_iter=1000, tol=1e-4, cv=None, copy_X=True, verbose=0,
+                 n_jobs=None, positive=False, random_state=None, selection="cyclic",
+                 solver="auto"):
+        self.l1_ratio = l1_ratio
+        self.eps = eps
+        self.n_alphas = n_alphas
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
+        self.copy_X = copy_X
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.solver = solver
+
+    def fit(self, X, y, sample_weight=None, **params):
+        """Choose the penalty on folds, and fit the model with it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            Of the losses, and of the squared errors on each fold; the mean over the folds is
+            not weighted.
+        **params : dict
+            For the splitter, such as ``groups``; with scikit-learn's metadata routing only.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        splitting, _ = self._routed(params, sample_weight, scored=False)
+        X, y, weights = self._inputs(X, y, sample_weight, multi_output=True)
+        if y.ndim > 1 and y.shape[1] > 1:
+            raise ValueError(
+                f"For multi-task outputs, use MultiTask{type(self).__name__} of scikit-learn; y "
+                f"has {y.shape[1]} columns: or fit one {type(self).__name__} a column"
+            )
+        y = column_or_1d(y, warn=True)
+        recipe = Regression(
+            loss=get_loss("squared"), fit_intercept=self.fit_intercept, positive=self.positive,
+            mean_one=True,
+        )
+        ratios = self._ratios()
+        [problem] = recipe.problems(X, as_targets(y), weights, [(0.0, 0.0)])
+        alphas = self._grid(problem, ratios)
+
+        def walk_to(i, stops, problem, solve):
+            """The solutions at the alphas ``stops`` of the path ``i``."""
+            penalties = [(a * ratios[i], a * (1.0 - ratios[i])) for a in stops]
+            if self.positive:
+                penalties = [p if any(p) else (0.0, stand_in(problem)) for p in penalties]
+            return points([problem], penalties, solve)
+
+        def one_fold(train, test, solve):
+            w_train, w_test = (None, None) if weights is None else (weights[train], weights[test])
+            [problem] = recipe.problems(X[train], as_targets(y[train]), w_train, [(0.0, 0.0)])
+            held_out, target = as_matrix(X[test], "X"), np.asarray(y[test], dtype=np.float64)
+            walk = Walk.empty(*alphas.shape)
+            for i in range(len(ratios)):
+                for j, [result] in enumerate(walk_to(i, alphas[i], problem, solve)):
+                    errors = np.square(held_out.dot(result.x) + result.intercept - target)
+                    walk.note((i, j), weighted_mean(errors, w_test), [result])
+            return walk
+
+        walks = self._walk(self._folds(X, y, classifier=False, **splitting), one_fold)
+        errors, gaps = (np.stack([getattr(w, name) for w in walks], axis=-1)
+                        for name in ("scores", "gaps"))
+        i, j = np.unravel_index(np.argmin(errors.mean(axis=-1)), alphas.shape)
+        self.alpha_, ratio = float(alphas[i, j]), float(ratios[i])
+        if "l1_ratio" in self._parameter_constraints:
+            self.l1_ratio_ = ratio
+        self.mse_path_, self.path_gaps_ = np.squeeze(errors), np.squeeze(gaps)
+        self.alphas_ = alphas if self._n_alphas and len(ratios) > 1 else alphas[0]
+        # A weak penalty is found sooner by way of some stronger ones than from x = 0.
+        stops = alphas[i, np.unique(np.linspace(0, j, STOPS).astype(int))[:-1]]
+        passed = list(walk_to(i, stops, problem, self._solver()))
+        return self._fit(
+            (X, y, weights), recipe, [(self.alpha_ * ratio, self.alpha_ * (1.0 - ratio))],
+            start=passed[-1][0] if passed else None, also=self._missed(walks),
+        )
+
+    def _ratios(self) -> np.ndarray:
+        ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
+        bad = ratios[~((ratios >= 0.0) & (ratios <= 1.0))]
+        if bad.size or ratios.ndim > 1 or not ratios.size:
+            raise ValueError(
+                f"l1_ratio={self.l1_ratio!r}: it must be a number between 0 and 1, or a list of "
+                "such"
+            )
+        return ratios
+
+    @property
+    def _n_alphas(self) -> int:
+        """The length of the automatic path; 0 where the alphas are given."""
+        if self.alphas is None:
+            return self.n_alphas or 100
+        if isinstance(self.alphas, Integral):
+            return self.n_alphas or int(self.alphas)
+        return 0
+
+    def _grid(self, problem: Problem, ratios) -> np.ndarray:
+        """The alphas of each path, from strong to weak."""
+        if not self._n_alphas:
+            for i, alpha in enumerate(self.alphas):
+                check_scalar(alpha, f"alphas[{i}]", Real, min_val=0.0, include_boundaries="left")
+            alphas = np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
+            return np.tile(alphas, (len(ratios), 1))
+        if (ratios == 0.0).any():
+            raise ValueError(
+                "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a "
+                "grid by providing your estimator with the appropriate `alphas=` argument."
+            )
+        largest, least = problem.l1_max(), np.finfo(np.float64).resolution
+        return np.stack([
+            np.geomspace(a, a * self.eps, self._n_alphas) if a > least
+            else np.full(self._n_alphas, least) for a in largest / ratios
+        ])
+
+    def get_metadata_routing(self):
+        """What the splitter asks for, to scikit-learn."""
+        return self._router()
+
+
+class LassoCV(ElasticNetCV):
+    r"""Least squares with an l1 penalty that cross-validation chooses.
+
+    Minimises :math:`\frac{1}{2 \sum_i w_i} \sum_i w_i (a_i^Tx + c - b_i)^2 + \alpha |x|_1` for
+    every alpha on every fold, each to a certified optimum, and then for the best alpha on all
+    rows: that of the least mean over the folds of the (weighted) mean squared error.
+
+    Parameters
+    ----------
+    eps : float, default=1e-3
+        The last alpha of an automatic path over the first, at which x = 0.
+    n_alphas : int or None, default=None
+        As in scikit-learn before 1.9: the same as a number for ``alphas``.
+    alphas : int, array or None, default=100
+        The alphas to choose from, or how many of them the automatic path has.
+    fit_intercept : bool, default=True
+        The intercept is not penalised.
+    precompute, copy_X, selection
+        Taken for the sake of calls to scikit-learn's class; they have no effect.
+    max_iter : int, default=1000
+        Passes over the data, for each point.
+    tol : float, default=1e-4
+        The relative duality gap to reach, at each point.
+    cv : int, splitter, iterable of (train, test) or None, default=None
+        None for 5 folds.
+    verbose : int, default=0
+    n_jobs : int or None, default=None
+        Folds to walk at the same time, in threads.
+    positive : bool, default=False
+        Only coefficients of zero or more.
+    random_state : int, RandomState or None, default=None
+        None is the same as a fixed seed.
+    solver : str, default="auto"
+        See :func:`adacoord.solve`.
+
+    Attributes
+    ----------
+    alpha_ : the best
+    alphas_ : array of shape (n_alphas,), from strong to weak
+    mse_path_ : array of shape (n_alphas, n_folds)
+    path_gaps_ : the relative gaps of all these models, in the same shape
+    coef_ : array of shape (n_features,)
+    intercept_ : float
+    n_iter_ : passes over the data of the last solution
+    dual_coef_ : array of shape (n_samples,)
+    dual_gap_, relative_gap_ : the certificate of the last solution
+    history_ : what each gap check of it saw
+    solver_ : the method that found it
+    """
+
+    _parameter_constraints: dict = {**ElasticNetCV._parameter_constraints}
+    _parameter_constraints.pop("l1_ratio")
+
+    def __init__(self, *, eps=1e-3, n_alphas=None, alphas=100, fit_intercept=True,
+                 precompute="auto", max_iter=1000, tol=1e-4, copy_X=True, cv=None, verbose=0,
+                 n_jobs=None, positive=False, random_state=None, selection="cyclic",
+                 solver="auto"):
+        super().__init__(
+            l1_ratio=1.0, eps=eps, n_alphas=n_alphas, alphas=alphas, fit_intercept=fit_intercept,
+            precompute=precompute, max_iter=max_iter, tol=tol, copy_X=copy_X, cv=cv,
+            verbose=verbose, n_jobs=n_jobs, positive=positive, random_state=random_state,
+            selection=selection, solver=solver,
+        )

@@ -1,0 +1,199 @@
+"""What the cross-validated estimators share: paths over the folds, and who is told of what.
+
+On each fold the data are wrapped once, and its problems are solved under every penalty from strong
+to weak, each from where the last one ended (:func:`adacoord.path` is the same walk).  Every point
+is certified to ``tol``, in ``path_gaps_``; small problems are solved to the last digit, so that no
+choice hangs on what was left undone.  Then the chosen penalty is solved on all rows.
+
+Ctrl-C during the paths raises KeyboardInterrupt, as there is no model yet; during the last solution
+it keeps the best point so far and warns, as every estimator here does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+from .._path import follow
+from .._small import solve_well
+from ..problem import Problem
+
+#: An intercept so large that a loss of margins is 0 in float64.
+NEVER_WRONG = 1e3
+
+
+@dataclass
+class Walk:
+    """One fold's paths: arrays of shape (paths, points)."""
+
+    scores: np.ndarray
+    gaps: np.ndarray
+    passes: np.ndarray
+    short: np.ndarray
+    coefs: np.ndarray | None = None
+
+    @classmethod
+    def empty(cls, paths: int, points: int) -> Walk:
+        shape = paths, points
+        return cls(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.int32),
+                   np.zeros(shape, dtype=bool))
+
+    def note(self, where: tuple[int, int], score: float, results: Sequence) -> None:
+        """What the problems of one point came to."""
+        self.scores[where] = score
+        self.gaps[where] = np.max([r.relative_gap for r in results])
+        self.passes[where] = max(1, *(r.passes for r in results))
+        self.short[where] = not all(r.converged for r in results)
+
+
+class CrossValidated:
+    """Of estimators with a ``cv``: folds, walks and metadata."""
+
+    # ---- walks --------------------------------------------------------------------------
+
+    def _folds(self, X, y, classifier: bool, **params) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(train, test) of each fold, as indices."""
+        splits = check_cv(self.cv, y, classifier=classifier).split(X, y, **params)
+        rows = np.arange(X.shape[0])
+        return [(rows[train], rows[test]) for train, test in splits]
+
+    def _solver(self, stop: Event | None = None):
+        """``solve(problem, start)`` within the limits of this estimator, until ``stop`` is set."""
+        limits = self._limits()
+
+        def solve(problem, start):
+            if stop is not None and stop.is_set():
+                raise KeyboardInterrupt
+            return solve_well(problem, self.solver, start=start, **limits)
+
+        return solve
+
+    def _walk(self, folds, one_fold: Callable[..., Walk]) -> list[Walk]:
+        """``one_fold(train, test, solve)`` for each fold, ``n_jobs`` of them at a time."""
+        stop = Event()
+        solve = self._solver(stop)
+
+        def go(k, train, test):
+            try:
+                walk = one_fold(train, test, solve)
+            except BaseException:  # the others are not wanted any more
+                stop.set()
+                raise
+            if self.verbose:
+                print(f"fold {k + 1} of {len(folds)}: {walk.gaps.size} points, "
+                      f"{walk.passes.sum()} passes, relative gaps up to {np.max(walk.gaps):.1e}",
+                      flush=True)
+            return walk
+
+        jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        if min(jobs, len(folds)) == 1:
+            return [go(k, *fold) for k, fold in enumerate(folds)]
+        try:  # kernels release the GIL
+            return Parallel(n_jobs=jobs, backend="threading")(
+                delayed(go)(k, *fold) for k, fold in enumerate(folds)
+            )
+        except KeyboardInterrupt:
+            stop.set()
+            raise
+
+    def _missed(self, walks: list[Walk]) -> str:
+        """What to say of points that stopped before ``tol``; nothing where none did."""
+        short = np.stack([w.short for w in walks])
+        if not short.any():
+            return ""
+        gaps = np.stack([w.gaps for w in walks])[short]
+        worst = "" if np.isnan(gaps).all() else (
+            f"; the worst has a relative gap of {np.nanmax(gaps):.2e}, tol={self.tol:g} was asked "
+            "for"
+        )
+        return (
+            f"{short.sum()} of {short.size} points of the folds' paths stopped early{worst}. Raise "
+            "max_iter or tol, or leave out the weakest penalties."
+        )
+
+    # ---- metadata -----------------------------------------------------------------------
+
+    def _routed(self, params: dict, sample_weight, scored: bool) -> tuple[dict, dict]:
+        """(for the splitter, for the scorer), of what ``fit`` was given."""
+        _raise_for_params(params, self, "fit")
+        if sample_weight is not None:
+            params = {**params, "sample_weight": sample_weight}
+        if not _routing_enabled():
+            return {}, params
+        routed = process_routing(self, "fit", **params)
+        return routed.splitter.split, routed.scorer.score if scored else {}
+
+    def _router(self, scorer=None, *callers) -> MetadataRouter:
+        """Who may ask for metadata: the splitter, and the scorer in ``callers``."""
+        splitter = self.cv if hasattr(self.cv, "split") else KFold()
+        router = MetadataRouter(owner=self).add_self_request(self).add(
+            splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split")
+        )
+        if scorer is not None:
+            mapping = MethodMapping()
+            for caller in callers:
+                mapping.add(caller=caller, callee="score")
+            router.add(scorer=scorer, method_mapping=mapping)
+        return router
+
+
+def points(
+    problems: list[Problem], penalties: list[tuple[float, float]], solve
+) -> Iterator[tuple[Any, ...]]:
+    """The solutions of all problems at each penalty in turn."""
+    return zip(*(_along(p, penalties, solve) for p in problems), strict=True)
+
+
+def _along(problem: Problem, penalties, solve) -> Iterator[Any]:
+    if one_sided(problem):
+        yield from [_never_wrong(problem)] * len(penalties)
+        return
+    found = 0
+    for result in follow(problem, penalties, solve):
+        found += 1
+        yield result
+    if found < len(penalties):
+        raise KeyboardInterrupt
+
+
+def one_sided(problem: Problem) -> bool:
+    """Whether all rows have the same label, and an intercept alone says so."""
+    if not problem.intercept or problem.loss.task != "classification":
+        return False
+    b = problem.b if problem.weights is None else problem.b[problem.weights > 0.0]
+    return bool((b == b[0]).all())
+
+
+def _never_wrong(problem: Problem):
+    """x = 0 and an intercept at which the losses are 0, to the last digit."""
+    b = problem.b if problem.weights is None else problem.b[problem.weights > 0.0]
+    return SimpleNamespace(
+        x=np.zeros(problem.d), intercept=NEVER_WRONG * b[0], relative_gap=0.0, passes=0,
+        converged=True,
+    )
+
+
+def weighted_mean(values: np.ndarray, weights: np.ndarray | None) -> float:
+    """Of the rows of a test fold."""
+    if weights is None:
+        return float(np.mean(values))
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is zero for every row of a test fold, which then says nothing: "
+            "leave such rows out, or give other folds with cv"
+        )
+    return float(np.average(values, weights=weights))
+
+
+def strong_first(strengths: np.ndarray) -> np.ndarray:
+    """The order in which a path is walked."""
+    return np.argsort(-np.asarray(strengths), kind="stable")
