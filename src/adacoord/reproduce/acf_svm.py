@@ -164,7 +164,7 @@ def _contest(lab: Lab, name: str) -> Contest:
         advance(problem, 1)  # loads the kernels
         for eps in EPS:
             lab.tell(f"{name}, C = {C:g}, eps {eps:g}")
-            runs = {LIBLINEAR: partial(liblinear, A32, data.b, C, eps, 20 * limit)}
+            runs = {LIBLINEAR: partial(liblinear, A32, data.b, C, eps, 5 * limit)}
             runs |= {label: partial(advance, problem, limit, order=order, stop="liblinear",
                                     eps=eps) for label, order in ORDERS.items()}
             first = {label: make() for label, make in runs.items()}
