@@ -60,7 +60,8 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
         each = 0.5 + 0.055 * max(len(label) for label in handles)
         fit = max(1, int(figure.get_figwidth() / each))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center",
-                      ncols=min(len(handles), 2 * wide + 1, fit), frameon=False, fontsize="small")
+                      ncols=min(len(handles), 2 * wide + 1, fit), frameon=False,
+                      fontsize="small", handlelength=3.2)
     kind = {"Date": None} if path.suffix == ".svg" else None
     figure.savefig(path, metadata=kind, dpi=110)
 
@@ -84,6 +85,7 @@ def _panel(axis, panel: Panel, labels: list[str], pairs: set[str]) -> None:
         axis.set_yscale("log")
     if panel.xlog:
         axis.set_xscale("log")
+        axis.xaxis.minorticks_off()  # a third of a small panel's bytes
     axis.set_title(panel.title, fontsize="medium")
     axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
     axis.grid(alpha=0.25)
