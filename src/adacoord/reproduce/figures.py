@@ -75,7 +75,8 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
         each = 0.5 + 0.055 * max(len(label) for label in handles)
         fit = max(1, int(figure.get_figwidth() / each))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center",
-                      ncols=min(len(handles), 2 * wide + 1, fit), frameon=False, fontsize="small")
+                      ncols=min(len(handles), 2 * wide + 1, fit), frameon=False,
+                      fontsize="small", handlelength=3.2)
     kind = {"Date": None} if path.suffix == ".svg" else None
     figure.savefig(path, metadata=kind, dpi=110)
 
