@@ -136,8 +136,8 @@ def seconds_a_pass(case: Case, solver: str, turns: int) -> dict[str, float]:
             case.problem, np.random.Generator(np.random.PCG64(0)), sampling=sampling)
         for label, sampling in SAMPLING.items()
     }
-    # some 500,000 entries at once: a pass over small data is too short for the clock
-    passes = EPOCH[solver] * max(1, 500_000 // max(case.problem.matrix.nnz, 1))
+    # up to some 500,000 entries at once: a pass over small data is too short for the clock
+    passes = EPOCH[solver] * min(max(1, 500_000 // max(case.problem.matrix.nnz, 1)), 20)
     best = dict.fromkeys(SAMPLING, math.inf)
     for turn in range(turns + 1):
         for label, stepper in made.items():

@@ -74,8 +74,8 @@ QUICK_ROWS = 2500
 #: The method as the paper prints its steps, the multipliers it is tuned over, and the seeds:
 #: (quick, full) of both.
 PRINTED_STEPS = {
-    "dspdc": (PrintedDSPDC, ((1.0, 4.0, 8.0), (1.0, 2.0, 4.0, 8.0, 16.0)), (1, 3)),
-    "spd1-vr": (PrintedSPD1VR, ((1.0, 2.0), (1.0, 2.0, 4.0)), (1, 1)),
+    "dspdc": (PrintedDSPDC, ((8, 16, 64, 128), (4, 8, 16, 32, 64, 128, 256)), (1, 2)),
+    "spd1-vr": (PrintedSPD1VR, ((1, 2), (1, 2, 4)), (1, 1)),
 }
 
 
