@@ -33,9 +33,12 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
         ``mean_one`` rescales the weights to a mean of 1.  Returns the passes of each problem.
         """
         X, y = self._validated(X, y)
-        check_classification_targets(y)
         weights = self._weights(sample_weight, X)
+        if y.dtype.kind == "f":  # NaN and numbers that are no labels
+            check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
+        if y.dtype.kind not in "iubf" or classes.size > 2:
+            check_classification_targets(y)  # 0.1 ms: nothing to check of two whole numbers
         if classes.size < 2:
             raise ValueError(
                 f"y has one class, {classes[0]!r}: a classifier needs rows of at least 2 classes"
@@ -47,9 +50,11 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
                     f"y has one class, {classes[left[0]]!r}, once rows of zero sample_weight are "
                     "left out: a classifier needs rows of at least 2 classes"
                 )
-        by_class = compute_class_weight(
-            self.class_weight, classes=classes, y=y, **_weighted(sample_weight, weights)
-        )
+        all_weights = None
+        if self.class_weight is not None:
+            all_weights = compute_class_weight(
+                self.class_weight, classes=classes, y=y, **_weighted(sample_weight, weights)
+            )
         self.classes_ = classes
         n = X.shape[0]
         penalised = self.fit_intercept and intercept_scaling is not None
@@ -66,7 +71,6 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
                 w = w * (n / w.sum())
             return Problem(matrix, b, loss, sample_weight=w, **settings)
 
-        all_weights = None if self.class_weight is None else by_class
         multinomial = multinomial and classes.size > 2
         if multinomial:
             problems = [problem(codes, get_loss("multinomial"), all_weights)]
@@ -77,7 +81,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
             for k in range(classes.size):
                 own = all_weights
                 if own is not None and not self._weigh_rest:
-                    own = np.where(np.arange(classes.size) == k, by_class, 1.0)
+                    own = np.where(np.arange(classes.size) == k, all_weights, 1.0)
                 problems.append(problem(np.where(codes == k, 1.0, -1.0), loss, own))
         rows = classes.size if classes.size > 2 else 1
 
