@@ -17,9 +17,11 @@ def expand_data(A, code, alpha, epsilon, lo, hi, z, b, weight, y, bend, bent, sl
     """The losses at z and all that a Newton step needs of them, in one pass over A.
 
     y = phi'(z), bend = weight phi''(z), slope = [A, 1]'(weight y), and the rows
-    sqrt(bend_i) [a_i, 1] of those that have a curvature, side by side in ``bent``.  Returns
-    (sum weight phi(z), the number of these rows, how many rows have gained or lost a curvature).
+    sqrt(bend_i) [a_i, 1] of those that have a curvature, side by side in ``bent`` (unless that
+    is empty).  Returns (sum weight phi(z), the number of these rows, how many rows have gained or
+    lost a curvature).
     """
+    fill = bent.shape[0] > 0
     d = np.uint64(A.shape[1])
     total, flips, m = 0.0, 0, np.uint64(0)
     slope[:] = 0.0
@@ -39,10 +41,11 @@ def expand_data(A, code, alpha, epsilon, lo, hi, z, b, weight, y, bend, bent, sl
             flips += 1
         bend[i] = h
         if h > 0.0:
-            root = math.sqrt(h)
-            for j in range(d):
-                bent[m, j] = root * A[i, j]
-            bent[m, d] = root
+            if fill:
+                root = math.sqrt(h)
+                for j in range(d):
+                    bent[m, j] = root * A[i, j]
+                bent[m, d] = root
             m += np.uint64(1)
     return total, m, flips
 

@@ -32,7 +32,7 @@ from ._bare_kernels import respond
 from ._blas import one_thread
 from .problem import Problem
 
-#: Unknowns of the largest system: what a step costs stays below some 20 ms.
+#: Unknowns of the largest indefinite system: what a step costs stays below some 20 ms.
 UNKNOWNS = 400
 #: Steps of one attempt.
 STEPS = 20
@@ -159,8 +159,6 @@ class Conditions:
             A = A[:, S]
         if self.kinked:
             K = guess.rows.nonzero()[0]
-            if A.shape[1] + K.size > UNKNOWNS:
-                return None
             y = np.where(guess.rows, y, v)
             kinks = self.problem.b[K]
             if self.law[2] > 0.0:
@@ -208,10 +206,10 @@ class Conditions:
                     dc = -(total + float(dp.sum())) / float(ones.sum())
                     dp = dp + dc * ones
                 return -(gradient + B.T @ dp) / l2, dc, dp
-        if l2 > 0.0 and not self.degenerate:
-            return None
         d = gradient.size
         m = d + intercept
+        if m + k > UNKNOWNS or (l2 > 0.0 and not self.degenerate):
+            return None
         M, right = np.zeros((m + k, m + k)), np.zeros(m + k)
         M[np.arange(d), np.arange(d)] = l2
         M[m:, :d] = B

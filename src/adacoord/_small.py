@@ -26,6 +26,7 @@ from time import perf_counter
 import numpy as np
 
 from ._bare_newton import BareNewton
+from ._blas import one_thread
 from ._polish import polish
 from ._solve import Result, run
 from .losses import MARGIN, _Quadratic
@@ -48,7 +49,7 @@ LITTLE = 1e-4
 #: Smoothing widths in units of the targets: the first, each over the one before, the last; the
 #: share of rows within kinks that may change in a step that ends a width; and the passes of dual
 #: ascent before the first.
-WIDEST, NARROWER, NARROWEST, ROUGH, ASCENT = 0.3, 0.3, 1e-5, 0.2, 15
+WIDEST, NARROWER, NARROWEST, ROUGH, ASCENT = 0.3, 0.3, 1e-8, 0.2, 15
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,10 @@ def solve_well(
     if n * d > SMALL:
         return run(problem, solver, tol=tol, max_passes=max_passes, start=start, **options)
     legs = Legs(problem, tol, max_passes, start, options)
+    if solver == "auto" and problem.loss.name == "squared" and not problem.has_certificate:
+        legs.start = least_norm(problem)
+        legs.run(solver, tol, max_passes)  # which confirms it, and no more
+        return legs.result()
     if problem.loss.blocks or not problem.has_certificate:
         legs.run(solver, tol, max_passes)
         if legs.solver == "newton":
@@ -114,6 +119,20 @@ def solve_well(
             if legs.polish():
                 break
     return legs.result()
+
+
+def least_norm(problem: Problem) -> Point:
+    """Of all least-squares solutions the one with the least |x|, as scikit-learn's ``alpha=0``."""
+    w = np.ones(problem.n) if problem.weights is None else problem.weights
+    A, b = problem.matrix.dense, problem.b
+    a0, b0 = np.zeros(problem.d), 0.0
+    if problem.intercept:
+        a0, b0 = (w @ A) / w.sum(), float(w @ b) / float(w.sum())
+    root = np.sqrt(w)
+    with one_thread():
+        x = np.linalg.lstsq(root[:, None] * (A - a0), root * (b - b0), rcond=None)[0]
+    c = b0 - float(a0 @ x)
+    return Point(x, c, A @ x + c - b)
 
 
 class Legs:
@@ -151,9 +170,8 @@ class Legs:
             return True
         unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
         self._ascend()
-        width = WIDEST
+        width, before = WIDEST, 0
         while width >= NARROWEST and not self.over:
-            last = width * NARROWER < NARROWEST
             within = self._round_off(width * unit, 1e-4 * width)
             if within is None:
                 return bool(self.status)
@@ -161,10 +179,11 @@ class Legs:
                 self._judge(self.point)
                 if self._enough:
                     return True
-            # more rows cannot be met, unless some repeat others
-            if (within <= problem.d + 1 or last) and self.polish(degenerate=last):
+            # more rows cannot be met, unless some repeat others: then they stay as many
+            crowd = within > problem.d + 1
+            if (not crowd or within == before) and self.polish(degenerate=crowd):
                 return True
-            width *= NARROWER
+            width, before = width * NARROWER, within
         return bool(self.status)
 
     def _ascend(self) -> None:

@@ -88,8 +88,12 @@ class Matrix:
     @cached_property
     def gram(self) -> np.ndarray:
         """[A, 1]'[A, 1]."""
-        B = np.column_stack([self.dense, np.ones(self.shape[0])])
-        return B.T @ B
+        A, (n, d) = self.dense, self.shape
+        out = np.empty((d + 1, d + 1))
+        out[:d, :d] = A.T @ A
+        out[d, :d] = out[:d, d] = A.sum(axis=0)
+        out[d, d] = n
+        return out
 
     @cached_property
     def columns(self):
