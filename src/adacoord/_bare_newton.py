@@ -28,6 +28,7 @@ from scipy.linalg import lapack
 
 from ._bare_kernels import descend, expand_data, move
 from ._blas import one_thread
+from ._polish import SINGULAR, reciprocal_condition, solve_symmetric
 from .losses import MARGIN
 from .problem import Problem
 from .solvers.newton import ROUNDING, line_search
@@ -89,7 +90,7 @@ class BareNewton:
         return not problem.loss.blocks and (not sparse or problem.d <= COLUMNS)
 
     def minimise(self, x, c, steps=STEPS, law=None, b=None, rough=0.0) -> Found | None:
-        """The optimum, from (x, c); None where a system has no solution.
+        """The optimum, from (x, c); None where a system has no solution, or the steps no end.
 
         ``law`` (a code and four constants, see :mod:`.losses`) and ``b`` may take the place of
         the problem's own.  ``rough`` lets it end as soon as no more than this share of the rows
@@ -134,9 +135,13 @@ class BareNewton:
             value, rows, flips = expand_data(A, *law, z, b, w, y, bend, bent, slope)
             if self.exact and (moved <= LAST or (settled_before and moved > 0.5 * before)):
                 break
-            settled = t == 1.0 and flips == 0 and (law[0] <= MARGIN or moved < SHORT)
+            settled = t == 1.0 and flips == 0 and not self.flat and (
+                law[0] <= MARGIN or moved < SHORT)
             if rough and t == 1.0 and flips <= rough * rows:
                 break
+        else:
+            if steps == STEPS:
+                return None
         return x, c, y.copy(), taken, int(rows)
 
     # ---- systems ------------------------------------------------------------------------
@@ -144,23 +149,26 @@ class BareNewton:
     def _curve(self, rows, law) -> None:
         """H at the point that was expanded last, and its factor."""
         problem, m = self.problem, self.m
+        self.flat = rows == 0
         if rows == self.n and law[0] <= MARGIN and self.shared:
             H = problem.matrix.gram[:m, :m] / (self.n * law[1])
         elif rows:
             B = self._work[3][:rows, :m]
             H = B.T @ B
-        else:  # flat: the bound on its curvature takes its place
+        else:  # the bound on its curvature takes its place
             B = np.column_stack([self.A, np.ones(self.n)])[:, :m]
             H = (B.T * (self.w / (law[1] or problem.loss.gamma))) @ B
         H.ravel()[: self.d * (m + 1) : m + 1] += problem.penalty.l2
         if self.sparse:
             self._eliminate(H)
         else:
-            self.factor, self.failed = lapack.dpotrf(H.T, lower=1, overwrite_a=1)
+            self.H = H
+            self.factor, failed = lapack.dpotrf(H.T, lower=1)
+            self.singular = failed or reciprocal_condition(self.factor) < SINGULAR
 
     def _solve(self, gradient):
-        if self.failed:
-            return None
+        if self.singular:  # as with an intercept, more columns than rows and next to no penalty
+            return solve_symmetric(self.H, -gradient, exact=True)
         return lapack.dpotrs(self.factor, -gradient, lower=1)[0]
 
     # ---- zeros and signs ----------------------------------------------------------------
@@ -202,11 +210,16 @@ class BareNewton:
         step = np.where(signs == 0.0, -x, 0.0)
         slopes = gradient + self.H @ step
         if S.size:
-            factor, failed = lapack.dpotrf(self.H[np.ix_(S, S)], lower=1)
-            if failed:
-                return None
             right = -(slopes[S] + penalty.l1 * signs[S])
-            step[S] = lapack.dpotrs(factor, right, lower=1)[0]
+            H = self.H[np.ix_(S, S)]
+            factor, failed = lapack.dpotrf(H, lower=1)
+            if failed or reciprocal_condition(factor) < SINGULAR:  # columns that repeat others
+                values = solve_symmetric(H, right, exact=True)
+                if values is None:
+                    return None
+            else:
+                values = lapack.dpotrs(factor, right, lower=1)[0]
+            step[S] = values
             slopes = gradient + self.H @ step
         pull = -slopes if penalty.positive else np.abs(slopes)
         beyond = pull > penalty.l1 + 1e-9 * np.max(np.abs(slopes), initial=0.0)
@@ -234,10 +247,14 @@ class BareNewton:
         value += g(x)
         promised = slope + l1 * float(np.abs(x + dx).sum() - np.abs(x).sum())
         t, goal = 1.0, value + ROUNDING * abs(value)
-        while t > 1e-12:
-            if along_line(*law, z, dz, b, self.w, t)[0] + g(x + t * dx) <= (
-                goal + PROMISED * t * promised
-            ):
-                return t
+
+        def at(t):
+            return along_line(*law, z, dz, b, self.w, t)[0] + g(x + t * dx)
+
+        while at(t) > goal + PROMISED * t * promised:
             t *= 0.5
-        return 0.0
+            if t < 1e-12:
+                return 0.0
+        while self.flat and at(2.0 * t) < at(t):  # a bound says nothing of how far it is
+            t *= 2.0
+        return t

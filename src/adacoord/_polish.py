@@ -197,7 +197,7 @@ class Conditions:
             # intercept's ones part of a matrix that is definite with up to d + 1 rows
             shift = float(G.trace()) / k if intercept else 0.0
             factor, failed = lapack.dpotrf(G + shift, lower=1)
-            if not failed and _condition(factor) > SINGULAR:
+            if not failed and reciprocal_condition(factor) > SINGULAR:
                 right = -(missing + B @ gradient / l2) - shift * total
                 dp = lapack.dpotrs(factor, right, lower=1)[0]
                 dc = 0.0
@@ -216,7 +216,7 @@ class Conditions:
         M[m:, d:m] = 1.0
         M[:m, m:] = M[m:, :m].T
         right[:d], right[d:m], right[m:] = -gradient, -total, missing
-        delta = _solve_symmetric(M, right, exact=False)
+        delta = solve_symmetric(M, right, exact=False)
         if delta is None:
             return None
         return delta[:d], float(delta[d]) if intercept else 0.0, delta[m:]
@@ -228,7 +228,7 @@ class Conditions:
             B, gradient = np.column_stack([B, np.ones(len(B))]), np.append(gradient, total)
         M = _gram(B, self.w * curvature)
         M[np.arange(d), np.arange(d)] += self.problem.penalty.l2
-        delta = _solve_symmetric(M, -gradient, exact=True)
+        delta = solve_symmetric(M, -gradient, exact=True)
         if delta is None:
             return None
         return delta[:d], float(delta[d]) if intercept else 0.0, None
@@ -243,7 +243,7 @@ class Conditions:
         return y, curvature
 
 
-def _condition(factor: np.ndarray) -> float:
+def reciprocal_condition(factor: np.ndarray) -> float:
     """About the reciprocal condition number of LL', from the diagonal of L."""
     diagonal = factor.diagonal()
     return float(diagonal.min() / diagonal.max()) ** 2
@@ -257,12 +257,14 @@ def _gram(B, weight):
     return (B.T * weight) @ B
 
 
-def _solve_symmetric(M, right, exact):
+def solve_symmetric(M, right, exact):
     """The shortest solution: degenerate optima leave directions that are free.
 
     Where there is none, as where no row bends in the direction of the intercept, None if it has
     to be ``exact``: more rows guessed at a kink than fit there leave the next guess a better one.
     """
+    if right.size == 0:  # x = 0 without an intercept, and nothing at a kink
+        return right
     scale = np.sqrt(np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300))
     scaled, right = M / np.outer(scale, scale), right / scale
     factors, pivots, failed = lapack.dgetrf(scaled)

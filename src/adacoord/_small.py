@@ -169,19 +169,21 @@ class Legs:
         if self.start is not None and self.polish(degenerate=False):
             return True
         unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
+        sparse = problem.penalty.l1 > 0.0 or problem.penalty.positive
         self._ascend()
+        if self._shown():
+            return True
         width, before = WIDEST, 0
         while width >= NARROWEST and not self.over:
             within = self._round_off(width * unit, 1e-4 * width)
             if within is None:
                 return bool(self.status)
-            if self.tol > LITTLE or self.options["callback"] is not None:
-                self._judge(self.point)
-                if self._enough:
-                    return True
-            # more rows cannot be met, unless some repeat others: then they stay as many
-            crowd = within > problem.d + 1
-            if (not crowd or within == before) and self.polish(degenerate=crowd):
+            if self._shown():
+                return True
+            # More rows than columns cannot be met, unless some repeat others: then they stay as
+            # many.  How many columns are not zero is not known beforehand.
+            crowd = sparse or within > problem.d + 1
+            if (sparse or not crowd or within == before) and self.polish(degenerate=crowd):
                 return True
             width, before = width * NARROWER, within
         return bool(self.status)
@@ -199,20 +201,20 @@ class Legs:
 
     def _round_off(self, mu: float, tol: float) -> int | None:
         """Solve the problem with kinks rounded off; the rows within them, None if it failed."""
-        other, p = rounded(self.problem, mu, self.point.y), self.point
-        if self.bare is None:
-            if choose(other) == "apdc":  # which rounds kinks off itself
-                return None
-            self.run("auto", tol, RUN_ON, other)
-            return None if self.over or not self.point.converged else 0
-        law = other.loss.code, *other.loss.constants
-        found = self._attempt(
-            lambda: self.bare.minimise(p.x, p.intercept, self.left, law, other.b, ROUGH))
-        if found is None:
+        other, p, found = rounded(self.problem, mu, self.point.y), self.point, None
+        if self.bare is not None:
+            law = other.loss.code, *other.loss.constants
+            rough = 0.0 if self.bare.sparse else ROUGH
+            found = self._attempt(
+                lambda: self.bare.minimise(p.x, p.intercept, self.left, law, other.b, rough))
+        if found is not None:
+            self._spend(found.steps, 3 * found.steps * self.problem.matrix.nnz)
+            self._move(found)
+            return found.bent
+        if choose(other) == "apdc":  # which rounds kinks off itself
             return None
-        self._spend(found.steps, 3 * found.steps * self.problem.matrix.nnz)
-        self._move(found)
-        return found.bent
+        self.run("auto", tol, RUN_ON, other)
+        return None if self.over or not self.point.converged else 0
 
     def polish(self, degenerate: bool = True) -> bool:
         """Try to end it here."""
@@ -266,6 +268,12 @@ class Legs:
     def _enough(self) -> bool:
         """Whether little was asked for, and is there."""
         return self.tol > LITTLE and self.relative_gap <= self.tol
+
+    def _shown(self) -> bool:
+        """Judge the point where somebody waits for it: it costs as much as a step or two."""
+        if self.tol > LITTLE or self.options["callback"] is not None:
+            self._judge(self.point)
+        return self._enough
 
     def _move(self, point) -> None:
         self.start = self.point = point
