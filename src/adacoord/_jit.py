@@ -32,7 +32,7 @@ _SHARED = (
     "_jit.py", "_scalar.py", "_smooth.py", "_rows.py", "_columns.py", "_block.py", "losses.py",
     "sampling/random.py", "sampling/tree.py", "sampling/single.py", "sampling/frequencies.py",
     "solvers/spdc_kernels.py", "solvers/spdc_ais.py", "solvers/dual_kernels.py",
-    "solvers/primal_kernels.py",
+    "solvers/primal_kernels.py", "solvers/newton_kernels.py",
 )
 _STAMP = tuple((s.st_mtime, s.st_size) for s in (Path(_HERE, f).stat() for f in _SHARED))
 

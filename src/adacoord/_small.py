@@ -1,31 +1,38 @@
-r"""Small problems are solved to the last digit, whatever ``tol`` asks for.
+r"""Small problems are solved to the last digit, unless ``tol`` asks for little.
 
 Who fits a model to some hundred rows expects *the* solution: the same from repeated rows as from
-weights, the same from every solver, digit by digit.  Here it costs milliseconds.  After the
-solver has met ``tol``, :mod:`._polish` guesses the rest; where a guess fails, the solver goes on
-for a while (at most ``RUN_ON`` passes a leg) and it is tried again.
+weights, the same from every solver, digit by digit.  Here it costs milliseconds.
 
-Losses with kinks are first replaced by smooth ones: phi*(v) + (mu/2)(v - y)^2 in place of
-phi*(v), y the dual point so far, rounds the kinks off at the width mu and leaves an optimal y
-where it is (the method of multipliers).  With l2 alone these are Newton's, and with mu falling
-their solutions soon lead to where a guess succeeds.
+Smooth losses are left to :mod:`._bare_newton`, which goes all the way at once.  Losses with kinks
+are first replaced by smooth ones: phi*(v) + (mu/2)(v - y)^2 in place of phi*(v), y the dual point
+so far, rounds the kinks off at the width mu and leaves an optimal y where it is (the method of
+multipliers).  Some passes of dual ascent find out about where; then mu falls, and as soon as so
+few rows are left within the kinks that all of them can be met, :mod:`._polish` guesses the rest.
 
-What is small: n x d of at most 2^18 numbers.
+Where that does not work (no Newton's method for so many columns with l1, a guess that fails) or
+another solver was asked for, the solver runs under the monitor, first to ``tol`` and then on (at
+most ``RUN_ON`` passes a leg), and the rest is tried again.
+
+What is small: n x d of at most 2^18 numbers.  What is little: a ``tol`` above the estimators'
+default.  It is met, and nothing more is done.
 """
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 
+from ._bare_newton import BareNewton
+from ._blas import one_thread
 from ._polish import UNKNOWNS, polish
 from ._solve import Result, run
 from .losses import MARGIN, _Quadratic
-from .monitor import History, Progress
+from .monitor import History, Progress, read_only
 from .problem import Problem
+from .solvers.acf import AdaptiveFrequencies
 from .solvers.base import start_point
 from .solvers.newton_size import system_size
 from .solvers.registry import choose, newton_can
@@ -36,9 +43,14 @@ SMALL = 2**18
 ROUNDING = 1e-13
 #: Passes that a leg beyond the asked tolerance may take, and those of Newton's method.
 RUN_ON, REFINE = 200, 6
-#: Relative gaps at which to try again; and smoothing widths, in units of the targets.
+#: Relative gaps at which to try again.
 TOLERANCES = (1e-6, 1e-8, 1e-10)
-WIDTHS = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
+#: A larger tol is little: it is met, and that is all.
+LITTLE = 1e-4
+#: Smoothing widths in units of the targets: the first, each over the one before, the last; the
+#: share of rows within kinks that may change in a step that ends a width; and the passes of dual
+#: ascent before the first.
+WIDEST, NARROWER, NARROWEST, ROUGH, ASCENT = 0.3, 0.3, 1e-8, 0.2, 15
 
 
 @dataclass(frozen=True)
@@ -90,53 +102,54 @@ def solve_well(
     n, d = problem.matrix.shape
     if n * d > SMALL:
         return run(problem, solver, tol=tol, max_passes=max_passes, start=start, **options)
-    legs = Legs(problem, max_passes, start, options)
+    legs = Legs(problem, tol, max_passes, start, options)
+    if solver == "auto" and problem.loss.name == "squared" and not problem.has_certificate:
+        legs.start = least_norm(problem)
+        legs.run(solver, tol, max_passes)  # which confirms it, and no more
+        return legs.result()
     if problem.loss.blocks or not problem.has_certificate:
         if solver == "auto" and newton_can(problem) and system_size(problem) <= UNKNOWNS:
             solver = "newton"  # whose digits are the last ones, whatever the weights of the rows
         legs.run(solver, tol, max_passes)
         if legs.solver == "newton":
             legs.run("newton", 1e-13, REFINE)  # each step doubles the digits
-        return legs.result(tol)
-    if solver == "auto" and (
-        legs.polish() if problem.loss.differentiable else _by_rounding(problem, legs)
-    ):
-        return legs.result(tol)
+        return legs.result()
+    if solver == "auto" and legs.directly():
+        return legs.result()
     for goal in (tol, *TOLERANCES):
         if goal < legs.relative_gap and (goal == tol or legs.relative_gap <= tol):
             legs.run(solver, goal, max_passes if goal == tol else RUN_ON)
             if legs.polish():
                 break
-    return legs.result(tol)
+    return legs.result()
 
 
-def _by_rounding(problem: Problem, legs: Legs) -> bool:
-    """Lead a problem with kinks to where a guess succeeds; False where that does not work."""
-    unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
-    for width in WIDTHS:
-        other = rounded(problem, width * unit, legs.point.y)
-        if not legs.newton(other):
-            if choose(other) == "apdc":  # which rounds kinks off itself
-                return False
-            legs.run("auto", 1e-4 * width, RUN_ON, other)
-            if legs.over or not legs.point.converged:
-                return bool(legs.status)
-        if legs.polish():
-            return True
-    return False
+def least_norm(problem: Problem) -> Point:
+    """Of all least-squares solutions the one with the least |x|, as scikit-learn's ``alpha=0``."""
+    w = np.ones(problem.n) if problem.weights is None else problem.weights
+    A, b = problem.matrix.dense, problem.b
+    a0, b0 = np.zeros(problem.d), 0.0
+    if problem.intercept:
+        a0, b0 = (w @ A) / w.sum(), float(w @ b) / float(w.sum())
+    root = np.sqrt(w)
+    with one_thread():
+        x = np.linalg.lstsq(root[:, None] * (A - a0), root * (b - b0), rcond=None)[0]
+    c = b0 - float(a0 @ x)
+    return Point(x, c, A @ x + c - b)
 
 
 class Legs:
     """One run after the other, each from where the last one ended; the best points of them all."""
 
-    def __init__(self, problem: Problem, max_passes: int, start, options: dict):
-        self.problem, self.left, self.options = problem, max_passes, options
+    def __init__(self, problem: Problem, tol: float, max_passes: int, start, options: dict):
+        self.problem, self.tol, self.left, self.options = problem, tol, max_passes, options
         self.start = start
         self.point = Point(*start_point(problem, start))
         self.primal, self.dual = np.inf, -np.inf if problem.has_certificate else np.nan
         self.history = History()
         self.solver, self.status = "newton", ""
         self.passes, self.operations, self.began = 0, 0, perf_counter()
+        self.bare = BareNewton(problem) if BareNewton.affordable(problem) else None
 
     @property
     def relative_gap(self) -> float:
@@ -146,64 +159,165 @@ class Legs:
     def over(self) -> bool:
         return self.left < 1 or self.status in ("interrupted", "callback", "no minimum")
 
-    def run(self, solver: str, tol: float, passes: int, other: Problem | None = None) -> None:
-        """Run the solver on the problem, or on ``other`` in its place."""
-        if self.over:
-            return
-        leg = run(other or self.problem, solver, tol=tol, max_passes=min(passes, self.left),
-                  start=self.start, **self.options)
-        self.start = self.point = leg
-        self.solver = leg.solver
-        if leg.status not in ("converged", "max_passes"):
-            self.status = leg.status
-        operations = leg.history.operations  # none after an interrupt before the first look
-        self._spend(leg.passes, int(operations[-1]) if len(operations) else 0)
-        self._look(leg.x, leg.intercept, leg.y)
+    # ---- ways to the optimum; each says whether there is nothing left to do ---------------
 
-    def newton(self, other: Problem) -> bool:
-        """Bare Newton's method on ``other``; whether it got there."""
-        found = self._newton(other)
-        if found is not None:
-            self.start = self.point = found
-            self._look(found.x, found.intercept, found.y)
-        return found is not None
+    def directly(self) -> bool:
+        """By Newton's method alone."""
+        if not self.problem.loss.differentiable:
+            return self._through_kinks()
+        return self.bare is not None and self.polish()
 
-    def polish(self) -> bool:
-        """Try to end it here; True if there is nothing left to do."""
-        if self.status:
+    def _through_kinks(self) -> bool:
+        problem = self.problem
+        if self.start is not None and self.polish(degenerate=False):
             return True
-        found = self._newton(self.problem)
+        unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
+        sparse = problem.penalty.l1 > 0.0 or problem.penalty.positive
+        self._ascend()
+        if self._shown():
+            return True
+        width, before = WIDEST, 0
+        while width >= NARROWEST and not self.over:
+            within = self._round_off(width * unit, 1e-4 * width)
+            if within is None:
+                return bool(self.status)
+            if self._shown():
+                return True
+            # More rows than columns cannot be met, unless some repeat others: then they stay as
+            # many.  How many columns are not zero is not known beforehand.
+            crowd = sparse or within > problem.d + 1
+            if (sparse or not crowd or within == before) and self.polish(degenerate=crowd):
+                return True
+            width, before = width * NARROWER, within
+        return bool(self.status)
+
+    def _ascend(self) -> None:
+        """Some passes of dual ascent for the losses of margins, whose y come to rest at bounds."""
+        problem, passes = self.problem, min(ASCENT, self.left)
+        if problem.penalty.l1 > 0.0 or problem.penalty.positive or problem.loss.code != MARGIN:
+            return
+        rng = np.random.Generator(np.random.PCG64(self.options["seed"]))
+        solver = AdaptiveFrequencies(problem, rng, self.start)
+        if self._attempt(lambda: solver.advance(passes) or True):
+            self._spend(passes, solver.operations)
+            self._move(Point(solver.x, solver.intercept, solver.y))
+
+    def _round_off(self, mu: float, tol: float) -> int | None:
+        """Solve the problem with kinks rounded off; the rows within them, None if it failed."""
+        other, p, found = rounded(self.problem, mu, self.point.y), self.point, None
+        if self.bare is not None:
+            law = other.loss.code, *other.loss.constants
+            rough = 0.0 if self.bare.sparse else ROUGH
+            found = self._attempt(
+                lambda: self.bare.minimise(p.x, p.intercept, self.left, law, other.b, rough))
         if found is not None:
-            self._look(found.x, found.intercept, found.y)
-            self._report()
+            self._spend(found.steps, 3 * found.steps * self.problem.matrix.nnz)
+            self._move(found)
+            return found.bent
+        if choose(other) == "apdc":  # which rounds kinks off itself
+            return None
+        self.run("auto", tol, RUN_ON, other)
+        return None if self.over or not self.point.converged else 0
+
+    def polish(self, degenerate: bool = True) -> bool:
+        """Try to end it here."""
+        if self.status or self._enough:
+            return True
+        p = self.point
+        if self.problem.loss.differentiable and self.bare is not None:
+            found = self._attempt(lambda: self.bare.minimise(p.x, p.intercept, self.left))
+            if found is not None:
+                found = found, found.steps
+        else:
+            found = self._attempt(lambda: polish(
+                self.problem, p.x, p.intercept, p.y, self.left, degenerate))
+            if found is not None:
+                found = Point(*found[0]), found[1]
+        if found is not None:
+            point, steps = found
+            self._spend(steps, 3 * steps * self.problem.matrix.nnz)
+            self._judge(point)
             if self.relative_gap <= 1e3 * ROUNDING:
                 return True
         return self.over
 
-    def _newton(self, problem: Problem) -> Point | None:
-        p = self.point
+    def _attempt(self, method):
         try:
-            found = polish(problem, p.x, p.intercept, p.y, steps=self.left)
+            return method()
         except KeyboardInterrupt:
             self.status = "interrupted"
             return None
-        if found is None:
-            return None
-        point, steps = found
-        self._spend(steps, 3 * steps * problem.matrix.nnz)
-        return Point(*point)
+
+    def run(self, solver: str, tol: float, passes: int, other: Problem | None = None) -> None:
+        """Run the solver on the problem, or on ``other`` in its place."""
+        if self.over:
+            return
+        options = dict(self.options)
+        if options["callback"] is not None:
+            options["callback"] = lambda progress: self._relay(progress, other is not None)
+        leg = run(other or self.problem, solver, tol=tol, max_passes=min(passes, self.left),
+                  start=self.start, **options)
+        self._move(leg)
+        self.solver = leg.solver
+        if leg.status not in ("converged", "max_passes"):
+            self.status = leg.status
+        if leg.history.switched is not None:
+            switched = leg.history.switched
+            self.history.switched = switched._replace(passes=self.passes + switched.passes)
+        operations = leg.history.operations  # none after an interrupt before the first look
+        self._spend(leg.passes, int(operations[-1]) if len(operations) else 0)
+        self._look(leg.x, leg.intercept, leg.y)
+
+    # ---- what they share ------------------------------------------------------------------
+
+    @property
+    def _enough(self) -> bool:
+        """Whether little was asked for, and is there."""
+        return self.tol > LITTLE and self.relative_gap <= self.tol
+
+    def _shown(self) -> bool:
+        """Judge the point where somebody waits for it: it costs as much as a step or two."""
+        if self.tol > LITTLE or self.options["callback"] is not None:
+            self._judge(self.point)
+        return self._enough
+
+    def _move(self, point) -> None:
+        self.start = self.point = point
+
+    def _judge(self, point) -> None:
+        """Look at a point, and let the callback look at what is best."""
+        self._look(point.x, point.intercept, point.y)
+        callback = self.options["callback"]
+        if callback is not None and callback(Progress(
+            self.passes, perf_counter() - self.began, self.primal, self.dual,
+            self.primal - self.dual, self.relative_gap, self.tol, read_only(self.x),
+            self.intercept,
+        )):
+            self.status = "callback"
+
+    def _relay(self, progress: Progress, of_another: bool):
+        """What a leg tells the callback, in terms of all legs and of the problem itself."""
+        progress = replace(
+            progress, passes=self.passes + progress.passes,
+            seconds=perf_counter() - self.began, tol=self.tol,
+        )
+        if self.problem.has_certificate:
+            primal, dual = progress.primal, max(self.dual, progress.dual)
+            if of_another:
+                primal = self.problem.primal(progress.x, progress.intercept)
+                dual = self.dual
+            if primal > self.primal:
+                primal = self.primal
+                progress = replace(progress, x=read_only(self.x), intercept=self.intercept)
+            progress = replace(
+                progress, primal=primal, dual=dual, gap=primal - dual,
+                relative_gap=self.problem.relative_gap(primal, dual),
+            )
+        return self.options["callback"](progress)
 
     def _spend(self, passes: int, operations: int) -> None:
         self.passes, self.left = self.passes + passes, self.left - passes
         self.operations += operations
-
-    def _report(self) -> None:
-        callback = self.options["callback"]
-        if callback is not None and callback(Progress(
-            self.passes, perf_counter() - self.began, self.primal, self.dual,
-            self.primal - self.dual, self.relative_gap, 0.0, self.x, self.intercept,
-        )):
-            self.status = "callback"
 
     def _look(self, x, c, y) -> None:
         """Judge a point by the problem's own certificate, and keep what is best."""
@@ -224,13 +338,13 @@ class Legs:
             relative_gap=self.relative_gap,
         )
 
-    def result(self, tol: float) -> Result:
+    def result(self) -> Result:
         """The best points, and what it took to find them."""
         if not self.history.passes:  # interrupted before anything was found
             self._look(self.point.x, self.point.intercept, self.point.y)
         self.history.freeze()
         relative_gap = self.relative_gap
-        status = self.status or ("converged" if relative_gap <= tol else "max_passes")
+        status = self.status or ("converged" if relative_gap <= self.tol else "max_passes")
         return Result(
             x=self.x, intercept=self.intercept, y=self.y, primal=self.primal, dual=self.dual,
             gap=max(self.primal - self.dual, 0.0) if relative_gap >= 0.0 else np.nan,

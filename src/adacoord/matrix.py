@@ -66,6 +66,35 @@ class Matrix:
         squared_norms(self.indptr, self.data, out)
         return out
 
+    # What small problems need: n x d numbers, made when first asked for and shared by the classes
+    # of a fit.
+
+    @cached_property
+    def dense(self) -> np.ndarray:
+        """The data as a float64 array of rows; a view where it is one already."""
+        if self.is_dense:
+            return _frozen(np.asarray(self.data, dtype=np.float64).reshape(self.shape))
+        out = np.zeros(self.shape)
+        rows = np.repeat(np.arange(self.shape[0]), self.row_sizes)
+        out[rows, self.indices.astype(np.intp)] = self.data
+        return _frozen(out)
+
+    @cached_property
+    def row_space(self) -> tuple[np.ndarray, np.ndarray]:
+        """(Q, T), A = T Q' with Q orthogonal: for fewer rows than columns."""
+        basis, triangle = np.linalg.qr(self.dense.T)
+        return basis, _frozen(np.ascontiguousarray(triangle.T))
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """[A, 1]'[A, 1]."""
+        A, (n, d) = self.dense, self.shape
+        out = np.empty((d + 1, d + 1))
+        out[:d, :d] = A.T @ A
+        out[d, :d] = out[:d, d] = A.sum(axis=0)
+        out[d, d] = n
+        return out
+
     @cached_property
     def columns(self):
         """The same data by :class:`~adacoord.columns.Columns`, made when first asked for."""

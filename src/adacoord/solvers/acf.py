@@ -92,9 +92,11 @@ class AdaptiveFrequencies(DualCoordinateAscent):
             self._sweep()
 
     def _crawls(self) -> bool:
+        if self.passes < SPAN + 3:
+            return False
         brought = np.diff(self.gained)
         slow = brought[SPAN:] > CRAWL**SPAN * brought[:2]
-        if self.passes < SPAN + 3 or not slow.all() or brought[-1] <= 0.0:
+        if not slow.all() or brought[-1] <= 0.0:
             return False
         rows = self.active[: int(self.memory[kernels.SIZE])]
         lo, hi = self.problem.loss.domain(self.problem.b[rows])
@@ -131,7 +133,8 @@ class AdaptiveFrequencies(DualCoordinateAscent):
             self.eps,
         ))
         self.c = float(self.memory[kernels.INTERCEPT])
-        self.gained = np.append(self.gained[1:], self.memory[kernels.GAINED])
+        self.gained[:-1] = self.gained[1:]
+        self.gained[-1] = self.memory[kernels.GAINED]
 
 
 def _check_options(problem, order, stop, eps) -> None:
