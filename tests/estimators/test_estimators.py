@@ -208,7 +208,7 @@ def test_interrupt_of_several_threads_keeps_the_best_so_far(monkeypatch):
 
     monkeypatch.setattr(DualCoordinateAscent, "_pass", interrupted)
     y = np.digitize(z, [-1.0, -0.3, 0.3, 1.0])
-    with pytest.warns(ac.ConvergenceWarning, match="of 5 problems .* an interrupt after"):
+    with pytest.warns(ac.ConvergenceWarning, match="of 5 problems .* interrupted after"):
         model = ac.LinearSVC(loss="hinge", solver="dcd", tol=0.0, n_jobs=2, max_iter=10**6
                              ).fit(X, y)
     assert model.coef_.shape == (5, 300)
