@@ -198,12 +198,13 @@ def test_interrupt_of_several_threads_keeps_the_best_so_far(monkeypatch):
     from adacoord.solvers.dual_cd import DualCoordinateAscent
 
     X, z = large()
-    original, calls = DualCoordinateAscent._pass, []
+    original, ended = DualCoordinateAscent._pass, []
 
     def interrupted(self):
-        calls.append(1)
-        if len(calls) == 30:
-            os.kill(os.getpid(), signal.SIGINT)  # which the main thread gets, as from a keyboard
+        if self.passes == 15:
+            ended.append(1)
+            if len(ended) == 2:  # both are under way
+                os.kill(os.getpid(), signal.SIGINT)  # which the main thread gets, as from a key
         original(self)
 
     monkeypatch.setattr(DualCoordinateAscent, "_pass", interrupted)

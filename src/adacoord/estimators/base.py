@@ -21,7 +21,6 @@ are NaN.  ``coef_`` has the type of X: in float32 it is the certified point, rou
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from threading import Event
@@ -37,7 +36,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._blas import one_thread
 from .._small import solve_well
 from .._solve import Result, advice
 from ..exceptions import ConvergenceWarning
@@ -45,6 +43,7 @@ from ..monitor import History
 from ..problem import Problem
 from ..solvers.registry import SOLVERS
 from .callbacks import CallbackSupportMixin, Reporter
+from .threads import side_by_side
 
 FLOATS = (np.float64, np.float32)
 
@@ -120,8 +119,8 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         limits = {**self._limits(), "verbose": bool(self.verbose)}
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
             jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
-            if min(jobs, len(tasks)) > 1:  # kernels release the GIL
-                results = _side_by_side(tasks, self.solver, min(jobs, len(tasks)), limits)
+            if min(jobs, len(tasks)) > 1:
+                results = side_by_side(self._until(limits), tasks, min(jobs, len(tasks)))
             else:
                 results = []
                 for task in tasks:
@@ -137,6 +136,18 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         if text:
             warnings.warn(text, EstimatorConvergenceWarning, stacklevel=4)
         return results
+
+    def _until(self, limits: dict):
+        """A solution of one of several problems; after Ctrl-C as it is at the next gap check."""
+        def solve(task: Task, stop: Event) -> Result:
+            if stop.is_set():
+                return _untouched(task.problem)
+            result = solve_well(task.problem, self.solver, start=task.start,
+                                callback=lambda _: stop.is_set(), **limits)
+            stopped = result.status == "callback"
+            return replace(result, status="interrupted") if stopped else result
+
+        return solve
 
     def _shortfall(self, tasks, results) -> str:
         """What to say of problems that stopped before ``tol``; nothing where none did."""
@@ -203,30 +214,6 @@ def _start_at(problem: Problem, x, intercept, y=None) -> SimpleNamespace:
     if y is None:
         y = problem.loss.derivative(problem.predict(x, intercept), problem.b)
     return SimpleNamespace(x=x, intercept=intercept, y=y)
-
-
-def _side_by_side(tasks: list[Task], solver: str, jobs: int, limits: dict) -> list[Result]:
-    """Solve in ``jobs`` threads; after Ctrl-C each ends at its next gap check, as it is then."""
-    stop = Event()
-
-    def solve(task: Task) -> Result:
-        if stop.is_set():
-            return _untouched(task.problem)
-        result = solve_well(task.problem, solver, start=task.start,
-                            callback=lambda _: stop.is_set(), **limits)
-        return replace(result, status="interrupted") if result.status == "callback" else result
-
-    # held here: OpenBLAS hears of it from the main thread only
-    with one_thread(), ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(solve, task) for task in tasks]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        except KeyboardInterrupt:
-            stop.set()
-        else:
-            if any(future.done() and future.exception() for future in futures):
-                stop.set()  # the others end early, and the first error is raised below
-        return [future.result() for future in futures]
 
 
 def _untouched(problem: Problem) -> Result:

@@ -205,7 +205,7 @@ def with_every_class(train: np.ndarray, rows: Rows, recipe: Classification, clas
             weights = np.append(weights, np.zeros(missing.size))
     elif not there.all():
         raise ValueError(
-            f"a fold has no row of class {classes[~there][0]!r} (of positive weight) to train on: "
+            f"a fold has no row of class {classes[~there][0]} (of positive weight) to train on: "
             "use folds that keep every class, such as cv=StratifiedKFold(3)"
         )
     return train, weights

@@ -67,7 +67,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
         absent = np.bincount(rows.codes, rows.weights, self.classes_.size) == 0.0
         if absent.any():
             raise ValueError(
-                f"class {self.classes_[absent][0]!r} has only rows of zero sample_weight: there is "
+                f"class {self.classes_[absent][0]} has only rows of zero sample_weight: there is "
                 "nothing to tell it from the rest by; leave these rows out"
             )
 

@@ -17,7 +17,7 @@ from threading import Event
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled, process_routing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -25,6 +25,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from .._path import follow
 from .._small import solve_well
 from ..problem import Problem
+from .threads import side_by_side
 
 
 @dataclass
@@ -65,25 +66,22 @@ class CrossValidated:
     def _solver(self, stop: Event | None = None):
         """``solve(problem, start)`` within the limits of this estimator, until ``stop`` is set."""
         limits = self._limits()
+        if stop is not None:
+            limits["callback"] = lambda _: stop.is_set()
 
         def solve(problem, start):
+            result = solve_well(problem, self.solver, start=start, **limits)
             if stop is not None and stop.is_set():
                 raise KeyboardInterrupt
-            return solve_well(problem, self.solver, start=start, **limits)
+            return result
 
         return solve
 
     def _walk(self, folds, one_fold: Callable[..., Walk]) -> list[Walk]:
         """``one_fold(train, test, solve)`` for each fold, ``n_jobs`` of them at a time."""
-        stop = Event()
-        solve = self._solver(stop)
-
-        def go(k, train, test):
-            try:
-                walk = one_fold(train, test, solve)
-            except BaseException:  # the others are not wanted any more
-                stop.set()
-                raise
+        def go(numbered, stop=None):
+            k, fold = numbered
+            walk = one_fold(*fold, self._solver(stop))
             if self.verbose:
                 print(f"fold {k + 1} of {len(folds)}: {walk.gaps.size} points, "
                       f"{walk.passes.sum()} passes, relative gaps up to {np.max(walk.gaps):.1e}",
@@ -92,14 +90,8 @@ class CrossValidated:
 
         jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         if min(jobs, len(folds)) == 1:
-            return [go(k, *fold) for k, fold in enumerate(folds)]
-        try:  # kernels release the GIL
-            return Parallel(n_jobs=jobs, backend="threading")(
-                delayed(go)(k, *fold) for k, fold in enumerate(folds)
-            )
-        except KeyboardInterrupt:
-            stop.set()
-            raise
+            return [go(numbered) for numbered in enumerate(folds)]
+        return side_by_side(go, enumerate(folds), min(jobs, len(folds)))
 
     def _missed(self, walks: list[Walk]) -> str:
         """What to say of points that stopped before ``tol``; nothing where none did."""
