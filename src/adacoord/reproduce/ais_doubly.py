@@ -27,7 +27,7 @@ from .ais_runs import (
     table,
     table2_case,
 )
-from .entry import CORRECTED, PRINTED, Entry, Findings, Panel
+from .entry import PRINTED, Entry, Findings, Panel
 from .lab import Case, Lab
 from .trace import Trace, mean_trace, trace
 
@@ -62,6 +62,8 @@ class PrintedSPD1VR(SPD1VR):
         return super()._steps(*ones, *self._sums(*ones))
 
 
+#: The package's own steps: the print has no error here.
+PRACTICAL = "with practical steps"
 #: Passes of a run: (quick, full).
 PASSES = {
     "dspdc": {"colon-cancer": (4000, 10_000), "a2a": (3000, 8000), "w8a": (1000, 2000),
@@ -131,7 +133,7 @@ def figure(lab: Lab, solver: str) -> Findings:
                       floor=max(END, case.floor), **options) for seed in range(seeds)
             ]), EPOCH[solver])
         tuning = "tuned: " + ", ".join(f"{best[k]:g}" for k in SAMPLING)
-        for variant, steps, runs in ((PRINTED, tuning, printed), (CORRECTED, "practical", own)):
+        for variant, steps, runs in ((PRINTED, tuning, printed), (PRACTICAL, "practical", own)):
             measured[f"{name}, {variant}"] = lead(runs, case.optimum)
             rows.append(row(name, steps, runs, case.optimum))
         panels.append(Panel(f"{name}, λ = {CASES[name]:g}", [
@@ -153,7 +155,7 @@ def figure6(lab: Lab) -> Findings:
 
 
 #: "Much faster": a third of the passes saved, on each data set.
-RULES = lead_rules(CASES, 2 / 3)
+RULES = lead_rules(CASES, 2 / 3, PRACTICAL)
 
 ENTRIES = (
     Entry("ais-fig5", "Figure 5: DSPDC with US, LIS and AIS",

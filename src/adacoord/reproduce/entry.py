@@ -2,7 +2,7 @@
 
 The rules are written here, in the code, before anything runs: each compares one measured number
 with a bound.  All of them met is "holds", some "holds in part", none "does not hold".  Where the
-print is wrong and ALGORITHMS corrects it, rules come in two variants, and so does the verdict.
+print is wrong, or leaves open what was run, rules come in two variants, and so does the verdict.
 """
 
 from __future__ import annotations
