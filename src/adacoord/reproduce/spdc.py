@@ -149,7 +149,8 @@ def _ridge_remark(data: Data) -> str:
         "that were tried when the printed one had been seen. The rules, first in digits after 300 "
         "passes, were then made ratios of passes, one a rival. L-BFGS stays ahead: the eigenvalues "
         "of A'A/n fall fast, and its memory of 30 makes use of that, we think. Counted product by "
-        "product it would need twice the passes drawn, which is about what SPDC needs with rows of norm 1."
+        "product it would need twice the passes drawn, which is about what SPDC needs with rows of "
+        "norm 1."
     )
 
 
