@@ -130,9 +130,7 @@ def choose(problem: Problem) -> str:
 
     Newton's method where its systems are cheap (:mod:`.newton_size`).  ACF on working sets of
     columns wherever there is an l1 and a smooth loss, unless l2 makes the problem
-    well-conditioned and outweighs l1: then dual ascent (logistic, l1 = 1e-4, seven data sets with
-    :func:`conditioning` from 1 to 100: 1.0 to 3.8 times faster; on a9a, covtype and rcv1.subset
-    with an l1 that outweighs l2, .3 to 1.3 times as fast).  rcv1.subset, a9a and leukemia,
+    well-conditioned and outweighs l1: then dual ascent.  rcv1.subset, a9a and leukemia,
     squared and logistic, l1 = l1_max/10 and /100, l2 = l1/100 and l1, to 1e-6: ACF is 1.6 to 100
     times faster than APDC on all 24; 0.6 to 200 times as fast as dual ascent, behind it by more
     than a tenth only on a9a (161 ms against 97, squared, and 280 against 242, logistic).
