@@ -24,9 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from ._inputs import as_numbers, check_classes_left, check_targets, check_weights
 from .losses import Loss, get_loss
 from .matrix import Matrix, as_matrix
-from .multiclass import balance, check_codes, into_domain
+from .multiclass import balance, into_domain
 from .penalties import Penalty
 
 
@@ -70,9 +71,9 @@ class Problem:
         self.penalty = Penalty(l1, l2, bool(positive))
         self.matrix: Matrix = as_matrix(A)
         self.n, self.d = self.matrix.shape
-        self.b = _check_targets(b, self.n, self.loss)
-        self.weights = _check_weights(sample_weight, self.n)
-        _check_classes_left(self.b, self.weights, self.loss)
+        self.b = check_targets(b, self.n, self.loss)
+        self.weights = check_weights(sample_weight, self.n)
+        check_classes_left(self.b, self.weights, self.loss)
         self.intercept = bool(intercept)
         self._block = (int(self.b.max()) + 1,) if self.loss.blocks else ()
 
@@ -383,7 +384,7 @@ class Problem:
 
     def _check_intercept(self, intercept: float | np.ndarray) -> float | np.ndarray:
         if self.loss.blocks:
-            c = _as_numbers(intercept, "intercept")
+            c = as_numbers(intercept, "intercept")
             if c.shape not in ((), self._block):
                 raise ValueError(
                     f"intercept has shape {c.shape}: this problem has {self.n_classes} classes, "
@@ -406,7 +407,7 @@ class Problem:
         return float(intercept)
 
     def _check_x(self, x: np.ndarray) -> np.ndarray:
-        x = _as_numbers(x, "x")
+        x = as_numbers(x, "x")
         if x.shape != self.x_shape:
             raise ValueError(
                 f"x has shape {x.shape}: this problem has {self.d} columns{self._classes()}, so x "
@@ -415,7 +416,7 @@ class Problem:
         return x
 
     def _check_y(self, y: np.ndarray) -> np.ndarray:
-        y = _as_numbers(y, "y")
+        y = as_numbers(y, "y")
         if y.shape != self.y_shape:
             raise ValueError(
                 f"y has shape {y.shape}: this problem has {self.n} rows{self._classes()}, so y "
@@ -425,91 +426,3 @@ class Problem:
 
     def _classes(self) -> str:
         return f" and {self.n_classes} classes" if self._block else ""
-
-
-def _as_numbers(values: Any, name: str) -> np.ndarray:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # ragged lists
-        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} has dtype {array.dtype}: it must hold real numbers")
-    return array.astype(np.float64, copy=False)
-
-
-def _as_vector(values: Any, n: int, name: str) -> np.ndarray:
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} has masked entries: drop those rows, or fill them first")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} cannot be read as a vector of numbers: {error}") from None
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.shape != (n,):
-        raise ValueError(
-            f"{name} has shape {np.shape(values)}: A has {n} rows, so {name} must have "
-            f"shape ({n},)"
-        )
-    if array.dtype.kind not in "fiub":
-        raise ValueError(
-            f"{name} has dtype {array.dtype}: it must hold real numbers; encode labels as "
-            "numbers first"
-        )
-    array = array.astype(np.float64)  # a copy: the problem must not change with the caller's array
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
-        raise ValueError(
-            f"{name} has the value {array[bad[0]]} at position {bad[0]}: every value must be a "
-            "finite number; drop or impute missing values"
-        )
-    return array
-
-
-def _check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
-    b = _as_vector(b, n, "b")
-    if loss.task == "classification":
-        labels = np.unique(b)
-        if not np.isin(labels, (-1.0, 1.0)).all():
-            shown = ", ".join(f"{v:g}" for v in labels[:5]) + (", ..." if labels.size > 5 else "")
-            raise ValueError(
-                f'b has the labels {shown}: loss="{loss.name}" takes -1 and +1; encode two '
-                "classes with numpy.where(b == positive_label, 1, -1)"
-            )
-        if labels.size == 1:
-            raise ValueError(
-                f"b has the single label {labels[0]:g}: a classifier needs rows of both classes"
-            )
-    if loss.task == "multiclass":
-        return check_codes(b, loss.name)
-    if loss.task == "count" and b.min() < 0.0:
-        raise ValueError(
-            f'b has the value {b.min():g}: loss="{loss.name}" takes counts, zero or more'
-        )
-    return b
-
-
-def _check_classes_left(b: np.ndarray, weights: np.ndarray | None, loss: Loss) -> None:
-    """Refuse to tell classes apart of which only one has rows of positive weight."""
-    if weights is None or loss.task not in ("classification", "multiclass"):
-        return
-    left = np.unique(b[weights > 0.0])
-    if left.size < 2:
-        raise ValueError(
-            f"b has the single label {left[0]:g} once rows of zero sample_weight are left out: a "
-            "classifier needs rows of two classes with positive weights"
-        )
-
-
-def _check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    w = _as_vector(sample_weight, n, "sample_weight")
-    if w.min() < 0.0:
-        i = int(np.argmin(w))
-        raise ValueError(
-            f"sample_weight has the value {w[i]:g} at position {i}: weights must be zero or more"
-        )
-    if not w.any():
-        raise ValueError("sample_weight is zero for every row: at least one must be positive")
-    return w

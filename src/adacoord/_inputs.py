@@ -1,0 +1,98 @@
+"""Targets, weights and points as arrays, or a sentence that says what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .losses import Loss
+from .multiclass import check_codes
+
+
+def as_numbers(values: Any, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has dtype {array.dtype}: it must hold real numbers")
+    return array.astype(np.float64, copy=False)
+
+
+def as_vector(values: Any, n: int, name: str) -> np.ndarray:
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries: drop those rows, or fill them first")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as a vector of numbers: {error}") from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {np.shape(values)}: A has {n} rows, so {name} must have "
+            f"shape ({n},)"
+        )
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} has dtype {array.dtype}: it must hold real numbers; encode labels as "
+            "numbers first"
+        )
+    array = array.astype(np.float64)  # a copy: the problem must not change with the caller's array
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise ValueError(
+            f"{name} has the value {array[bad[0]]} at position {bad[0]}: every value must be a "
+            "finite number; drop or impute missing values"
+        )
+    return array
+
+
+def check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
+    b = as_vector(b, n, "b")
+    if loss.task == "classification":
+        labels = np.unique(b)
+        if not np.isin(labels, (-1.0, 1.0)).all():
+            shown = ", ".join(f"{v:g}" for v in labels[:5]) + (", ..." if labels.size > 5 else "")
+            raise ValueError(
+                f'b has the labels {shown}: loss="{loss.name}" takes -1 and +1; encode two '
+                "classes with numpy.where(b == positive_label, 1, -1)"
+            )
+        if labels.size == 1:
+            raise ValueError(
+                f"b has the single label {labels[0]:g}: a classifier needs rows of both classes"
+            )
+    if loss.task == "multiclass":
+        return check_codes(b, loss.name)
+    if loss.task == "count" and b.min() < 0.0:
+        raise ValueError(
+            f'b has the value {b.min():g}: loss="{loss.name}" takes counts, zero or more'
+        )
+    return b
+
+
+def check_classes_left(b: np.ndarray, weights: np.ndarray | None, loss: Loss) -> None:
+    """Refuse to tell classes apart of which only one has rows of positive weight."""
+    if weights is None or loss.task not in ("classification", "multiclass"):
+        return
+    left = np.unique(b[weights > 0.0])
+    if left.size < 2:
+        raise ValueError(
+            f"b has the single label {left[0]:g} once rows of zero sample_weight are left out: a "
+            "classifier needs rows of two classes with positive weights"
+        )
+
+
+def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    w = as_vector(sample_weight, n, "sample_weight")
+    if w.min() < 0.0:
+        i = int(np.argmin(w))
+        raise ValueError(
+            f"sample_weight has the value {w[i]:g} at position {i}: weights must be zero or more"
+        )
+    if not w.any():
+        raise ValueError("sample_weight is zero for every row: at least one must be positive")
+    return w
