@@ -14,7 +14,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,15 +47,17 @@ class History:
     gap: np.ndarray | list = field(default_factory=list)
     relative_gap: np.ndarray | list = field(default_factory=list)
     switched: Switch | None = None
+    #: The names of the arrays.
+    columns: ClassVar[tuple[str, ...]] = (
+        "passes", "seconds", "operations", "primal", "dual", "gap", "relative_gap")
 
     def append(self, **values) -> None:
         for name, value in values.items():
             getattr(self, name).append(value)
 
     def freeze(self) -> None:
-        for name in self.__dataclass_fields__:
-            if name != "switched":
-                setattr(self, name, np.asarray(getattr(self, name)))
+        for name in self.columns:
+            setattr(self, name, np.asarray(getattr(self, name)))
 
 
 @dataclass(frozen=True)

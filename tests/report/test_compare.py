@@ -170,7 +170,7 @@ def test_csv_has_every_check(runs):
     assert len(table) == sum(r.result.history.passes.size for r in runs)
     mine = [row for row in table if row["solver"] == "spdc:adaptive" and row["seed"] == "1"]
     history = next(r for r in runs if r.contender.label == "spdc:adaptive" and r.seed == 1)
-    for name in History.__dataclass_fields__:
+    for name in History.columns:
         np.testing.assert_array_equal([float(row[name]) for row in mine],
                                       getattr(history.result.history, name))
 

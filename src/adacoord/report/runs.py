@@ -231,7 +231,7 @@ def as_csv(runs: list[Run]) -> str:
     """Every gap check of every run."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    names = list(History.__dataclass_fields__)
+    names = History.columns
     writer.writerow(["solver", "seed", *names])
     for run in runs:
         history = run.result.history
