@@ -87,8 +87,6 @@ PROBLEMS = {
     "weight nan": ({"sample_weight": changed(B, 3, NAN)}, "sample_weight has the value nan at pos"),
     "weight inf": ({"sample_weight": changed(B, 0, INF)}, "sample_weight has the value inf at pos"),
     "weight < 0": ({"sample_weight": B}, "sample_weight has the value -1 at position 1: "),
-    "one class left": ({"sample_weight": [0, 0, 1, 1], "b": [1, 1, -1, -1]},
-                       "b has the single label -1 once rows of zero sample_weight are left out"),
     "weights 0": ({"sample_weight": np.zeros(4)}, "sample_weight is zero for every row"),
     "weights strings": ({"sample_weight": list("abcd")}, "sample_weight has dtype <U1"),
     # the penalty

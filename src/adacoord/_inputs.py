@@ -72,18 +72,6 @@ def check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
     return b
 
 
-def check_classes_left(b: np.ndarray, weights: np.ndarray | None, loss: Loss) -> None:
-    """Refuse to tell classes apart of which only one has rows of positive weight."""
-    if weights is None or loss.task not in ("classification", "multiclass"):
-        return
-    left = np.unique(b[weights > 0.0])
-    if left.size < 2:
-        raise ValueError(
-            f"b has the single label {left[0]:g} once rows of zero sample_weight are left out: a "
-            "classifier needs rows of two classes with positive weights"
-        )
-
-
 def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
     if sample_weight is None:
         return None

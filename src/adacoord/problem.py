@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ._inputs import as_numbers, check_classes_left, check_targets, check_weights
+from ._inputs import as_numbers, check_targets, check_weights
 from .losses import Loss, get_loss
 from .matrix import Matrix, as_matrix
 from .multiclass import balance, into_domain
@@ -73,7 +73,6 @@ class Problem:
         self.n, self.d = self.matrix.shape
         self.b = check_targets(b, self.n, self.loss)
         self.weights = check_weights(sample_weight, self.n)
-        check_classes_left(self.b, self.weights, self.loss)
         self.intercept = bool(intercept)
         self._block = (int(self.b.max()) + 1,) if self.loss.blocks else ()
 

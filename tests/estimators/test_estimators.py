@@ -209,9 +209,14 @@ def test_interrupt_of_several_threads_keeps_the_best_so_far(monkeypatch):
 
     monkeypatch.setattr(DualCoordinateAscent, "_pass", interrupted)
     y = np.digitize(z, [-1.0, -0.3, 0.3, 1.0])
-    with pytest.warns(ac.ConvergenceWarning, match="of 5 problems .* interrupted after"):
-        model = ac.LinearSVC(loss="hinge", solver="dcd", tol=0.0, n_jobs=2, max_iter=10**6
-                             ).fit(X, y)
+    # a process in the background ignores it from birth
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.warns(ac.ConvergenceWarning, match="of 5 problems .* interrupted after"):
+            model = ac.LinearSVC(loss="hinge", solver="dcd", tol=0.0, n_jobs=2, max_iter=10**6
+                                 ).fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert model.coef_.shape == (5, 300)
     assert model.coef_[:2].any(axis=1).all() and (model.relative_gap_[:2] < 1.0).all()
     assert not model.coef_[-1].any() and model.solver_[-1] == "none"
@@ -242,12 +247,12 @@ def test_a_class_without_weight():
     X, z = large()
     y, w = np.digitize(z, [-0.3, 0.3]), np.ones(z.size)
     w[y == 1] = 0.0
-    with pytest.raises(ValueError, match=r"class .*1.* has only rows of zero sample_weight"):
+    with pytest.raises(ValueError, match="class 1 has only rows of zero weight"):
         ac.LinearSVC().fit(X, y, sample_weight=w)
     w[y == 2] = 0.0
     with pytest.raises(ValueError, match=r"y has one class, .*0.*, once rows of zero"):
         ac.LinearSVC().fit(X, y, sample_weight=w)
-    with pytest.raises(ValueError, match="single label 1 once rows of zero sample_weight"):
+    with pytest.raises(ValueError, match="class False has only rows of zero weight"):
         ac.LogisticRegression(class_weight={0: 0.0}).fit(X, y > 0)
 
 

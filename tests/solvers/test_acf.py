@@ -348,8 +348,9 @@ def test_liblinears_rule(loss, order):
 
 @pytest.mark.parametrize("options, word", [
     ({"order": "cyclic"}, "hybrid"), ({"order": None}, "hybrid"), ({"stop": "gap"}, "liblinear"),
-    ({"stop": "liblinear", "eps": 0.0}, "positive"), ({"eps": float("nan")}, "positive"),
-    ({"eps": True}, "positive"),
+    ({"stop": "liblinear", "eps": 0.0}, "positive"), ({"eps": 0.1}, "no stop"),
+    ({"stop": "liblinear", "eps": float("nan")}, "positive"),
+    ({"stop": "liblinear", "eps": True}, "positive"),
 ])
 def test_options_that_are_none(options, word):
     A, b = make("hinge")

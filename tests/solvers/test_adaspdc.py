@@ -176,7 +176,7 @@ def test_float32(loss, penalty, m, storage):
 
 
 @STORAGES
-@pytest.mark.parametrize("m", [9, 10, 22, 23, 50])
+@pytest.mark.parametrize("m", [9, 10, 22, 23])
 def test_batches_up_to_all_blocks(m, storage):
     A, b = make("squared", seed=8)
     for groups in (None, GROUPS, np.zeros(N_ROWS)):

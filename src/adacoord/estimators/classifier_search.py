@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_method_params
 from .base import EstimatorConvergenceWarning
 from .classifiers import LinearClassifier, Rows, liblinear_penalty
 from .recipes import Classification
-from .search import CrossValidated, Walk, points, strong_first, weighted_mean
+from .search import NEVER_WRONG, CrossValidated, Walk, points, strong_first, weighted_mean
 
 
 class ClassifierCV(CrossValidated, LinearClassifier):
@@ -61,9 +61,10 @@ class ClassifierCV(CrossValidated, LinearClassifier):
         missed = self._missed(walks)
         self.C_, self.l1_ratio_, coef, c = self._chosen(ratios)
         if self.refit:
+            known = np.abs(c).max() < NEVER_WRONG / len(folds)  # no fold without a class
             self._fit(
                 rows, recipe, *liblinear_penalty(rows.X.shape[0], self.C_, self.l1_ratio_),
-                near=(coef, c), also=missed,
+                near=(coef, c) if known else None, also=missed,
             )
         else:
             self._keep_mean(coef, c, recipe)
@@ -78,7 +79,7 @@ class ClassifierCV(CrossValidated, LinearClassifier):
         d = X.shape[1]
 
         def one_fold(train, test, solve):
-            kept, weights = with_every_class(train, rows, recipe, self.classes_)
+            kept, weights = with_every_class(train, rows, recipe.n_classes)
             problems = recipe.problems(X[kept], rows.codes[kept], weights, 0.0, 0.0)
             score = self._score_on(rows, test, scoring)
             walk, model = Walk.empty(len(ratios), Cs.size), self._plain(recipe)
@@ -189,25 +190,17 @@ class ClassifierCV(CrossValidated, LinearClassifier):
         return self._router(self._scorer(), "fit", "score")
 
 
-def with_every_class(train: np.ndarray, rows: Rows, recipe: Classification, classes: np.ndarray):
-    """(rows, weights) of a fold.
+def with_every_class(train: np.ndarray, rows: Rows, n_classes: int):
+    """(rows, weights) of a fold: where it lacks a class, with a row of that class of weight 0.
 
-    Where it lacks a class, a row of that class of weight 0 lets the multinomial problem have its
-    coefficients all the same; to tell one class from the rest takes rows of it.
+    Such a row is in no loss, and lets every fold have the coefficients of every class.
     """
     weights = None if rows.weights is None else rows.weights[train]
-    there = np.bincount(rows.codes[train], weights, recipe.n_classes) > 0.0
-    if recipe.joint and there.sum() > 1:
-        missing = np.setdiff1d(np.arange(recipe.n_classes), rows.codes[train])
-        if missing.size:
-            weights = np.ones(train.size) if weights is None else weights
-            train = np.append(train, [np.flatnonzero(rows.codes == k)[0] for k in missing])
-            weights = np.append(weights, np.zeros(missing.size))
-    elif not there.all():
-        raise ValueError(
-            f"a fold has no row of class {classes[~there][0]} (of positive weight) to train on: "
-            "use folds that keep every class, such as cv=StratifiedKFold(3)"
-        )
+    missing = np.setdiff1d(np.arange(n_classes), rows.codes[train])
+    if missing.size:
+        weights = np.ones(train.size) if weights is None else weights
+        train = np.append(train, [np.flatnonzero(rows.codes == k)[0] for k in missing])
+        weights = np.append(weights, np.zeros(missing.size))
     return train, weights
 
 

@@ -62,13 +62,15 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
         self.classes_ = classes
         return Rows(X, y, codes, weights, self._class_weights(y, codes, weights))
 
-    def _check_weighted(self, rows: Rows) -> None:
-        """One class against the rest needs rows of the one."""
-        absent = np.bincount(rows.codes, rows.weights, self.classes_.size) == 0.0
-        if absent.any():
+    def _check_weighted(self, rows: Rows, recipe: Classification) -> None:
+        """Two classes need rows of positive weight; every one that is told from the rest does."""
+        sizes = np.bincount(rows.codes, rows.weights, self.classes_.size)
+        absent = self.classes_[sizes * (1.0 if rows.class_weights is None else rows.class_weights)
+                               == 0.0]
+        if absent.size and not (recipe.joint and absent.size < self.classes_.size - 1):
             raise ValueError(
-                f"class {self.classes_[absent][0]} has only rows of zero sample_weight: there is "
-                "nothing to tell it from the rest by; leave these rows out"
+                f"class {absent[0]} has only rows of zero weight (by sample_weight or "
+                "class_weight): there is nothing to tell it from the rest by; leave them out"
             )
 
     def _class_weights(self, y, codes, weights) -> np.ndarray | None:
@@ -92,8 +94,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
         Returns the passes of each problem.
         """
         X = rows.X
-        if rows.weights is not None and not recipe.single:
-            self._check_weighted(rows)
+        self._check_weighted(rows, recipe)
         problems = recipe.problems(X, rows.codes, rows.weights, l1, l2)
 
         def shape(points):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ from .._path import follow
 from .._small import solve_well
 from ..problem import Problem
 from .threads import side_by_side
+
+#: An intercept so large that a loss of margins is 0 in float64.
+NEVER_WRONG = 1e3
 
 
 @dataclass
@@ -142,12 +146,32 @@ def points(
 
 
 def _along(problem: Problem, penalties, solve) -> Iterator[Any]:
+    if one_sided(problem):
+        yield from [_never_wrong(problem)] * len(penalties)
+        return
     found = 0
     for result in follow(problem, penalties, solve):
         found += 1
         yield result
     if found < len(penalties):
         raise KeyboardInterrupt
+
+
+def one_sided(problem: Problem) -> bool:
+    """Whether all rows have the same label, and an intercept alone says so."""
+    if not problem.intercept or problem.loss.task != "classification":
+        return False
+    b = problem.b if problem.weights is None else problem.b[problem.weights > 0.0]
+    return bool((b == b[0]).all())
+
+
+def _never_wrong(problem: Problem):
+    """x = 0 and an intercept at which the losses are 0, to the last digit."""
+    b = problem.b if problem.weights is None else problem.b[problem.weights > 0.0]
+    return SimpleNamespace(
+        x=np.zeros(problem.d), intercept=NEVER_WRONG * b[0], relative_gap=0.0, passes=0,
+        converged=True,
+    )
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray | None) -> float:
