@@ -13,8 +13,7 @@ from pathlib import Path
 from . import PAPERS
 from .entry import PRINTED, Entry, Findings
 
-
-#: What honesty demands: which rules are younger than a first look at what they judge.
+#: Which rules are younger than a first look at what they judge.
 CHANGED = (
     "Rules were written before their entries ran, with these exceptions, changed after a first "
     "look (no bound was loosened): spdc-fig1 (ratios of passes, one a rival, in place of digits "
