@@ -47,7 +47,7 @@ def test_readme_commands(tmp_path, monkeypatch):
     save_svmlight("test.svm.xz", A[200:], b[200:])
     lines = [line for block in blocks(README, "") for line in block.splitlines()
              if line.startswith("adacoord ")]
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in lines:
         result = CliRunner().invoke(app, shlex.split(line)[1:])
         assert result.exit_code == 0, (line, result.output)
