@@ -25,7 +25,7 @@ SAG_STEPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 FLOOR, ARRIVED = 1e-10, 1e-8
 #: Figures 2 and 3: {set: (rows, passes, runs)}.
 QUICK = {"w8a": (None, 40, 1), "covtype": (60_000, 20, 1), "rcv1": (None, 40, 1)}
-FULL = {"w8a": (None, 60, 3), "covtype": (None, 20, 1), "rcv1": (None, 60, 3)}
+FULL = {"w8a": (None, 60, 10), "covtype": (None, 20, 5), "rcv1": (None, 60, 10)}
 
 
 def best_sag_step(lab: Lab, case: Case, passes: int) -> float:
