@@ -31,6 +31,7 @@ from scipy.linalg import lapack
 from ._bare_kernels import respond
 from ._blas import one_thread
 from .problem import Problem
+from .solvers.newton_kernels import expand_rows
 
 #: Unknowns of the largest indefinite system: what a step costs stays below some 20 ms.
 UNKNOWNS = 400
@@ -235,8 +236,6 @@ class Conditions:
 
     def _expand(self, z):
         """phi' and phi''."""
-        from .solvers.newton_kernels import expand_rows
-
         n = self.problem.n
         y, p, curvature = np.empty(n), np.empty(n), np.empty(n)
         expand_rows(*self.law, z, self.problem.b, np.ones(n), y, p, curvature)

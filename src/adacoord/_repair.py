@@ -37,7 +37,6 @@ from collections.abc import Callable
 
 from .monitor import History, Repair, Switch
 from .problem import Problem
-from .solvers import dual_newton
 from .solvers.newton_size import ENTRY, newton_time
 from .solvers.registry import (
     SOLVERS,
@@ -127,6 +126,8 @@ def patience(problem: Problem, entry: Entry) -> float:
 
 def may_turn(problem: Problem, entry: Entry) -> bool:
     """Whether the method may turn to Newton steps by itself."""
+    from .solvers import dual_newton  # its kernels import Numba
+
     if entry.cls == "WorkingSetDescent":
         return True
     return entry.name == "acf" and dual_newton.within_reach(problem)

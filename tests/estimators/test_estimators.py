@@ -285,6 +285,13 @@ def test_import_is_lazy():
     assert done.stdout.split() == ["False", "True"]
 
 
+def test_numba_waits_for_the_first_fit():
+    code = ("import sys, adacoord as ac; ac.solve, ac.path, ac.Problem, ac.LinearSVC, ac.LassoCV; "
+            "print('numba' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
+
+
 def test_pipeline_and_grid_search():
     X, y = load_breast_cancer(return_X_y=True)
     pipe = make_pipeline(StandardScaler(), ac.LinearSVC())

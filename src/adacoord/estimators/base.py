@@ -36,7 +36,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._small import solve_well
 from .._solve import Result, advice
 from ..exceptions import ConvergenceWarning
 from ..monitor import History
@@ -100,7 +99,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     # ---- solving ------------------------------------------------------------------------
 
     def _limits(self) -> dict:
-        """What :func:`solve_well` is told of when to stop."""
+        """What :func:`._small.solve_well` is told of when to stop."""
         # None is scikit-learn's "any": here 0, so that a fit is the same whenever it runs
         seed = 0
         if self.random_state is not None:
@@ -116,6 +115,8 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         ``shape`` turns the results so far into ``coef_`` and ``intercept_``, for callbacks;
         ``also`` is what to warn of besides.
         """
+        from .._small import solve_well  # its kernels import Numba
+
         limits = {**self._limits(), "verbose": bool(self.verbose)}
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
             jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
@@ -139,6 +140,8 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _until(self, limits: dict):
         """A solution of one of several problems; after Ctrl-C as it is at the next gap check."""
+        from .._small import solve_well
+
         def solve(task: Task, stop: Event) -> Result:
             if stop.is_set():
                 return _untouched(task.problem)

@@ -24,7 +24,6 @@ from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from .._path import follow
-from .._small import solve_well
 from ..problem import Problem
 from .threads import side_by_side
 
@@ -69,6 +68,8 @@ class CrossValidated:
 
     def _solver(self, stop: Event | None = None):
         """``solve(problem, start)`` within the limits of this estimator, until ``stop`` is set."""
+        from .._small import solve_well  # its kernels import Numba
+
         limits = self._limits()
         if stop is not None:
             limits["callback"] = lambda _: stop.is_set()
