@@ -7,7 +7,30 @@ from typing import Any
 import numpy as np
 
 from .losses import Loss
+from .matrix import LARGEST, SMALLEST
 from .multiclass import check_codes
+
+
+def check_flag(value: Any, name: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r}: it must be True or False")
+    return bool(value)
+
+
+def check_size(values: np.ndarray, name: str, remedy: str) -> None:
+    """Numbers whose squares and products leave float64 are refused: what is shown is the worst."""
+    size = np.abs(values)
+    if size.max() > LARGEST:
+        i = int(np.argmax(size))
+        raise ValueError(
+            f"{name} has the value {values[i]:g} at position {i}: numbers beyond {LARGEST:g} "
+            f"overflow when they are squared; {remedy}"
+        )
+    if 0.0 < size.max() < SMALLEST:
+        raise ValueError(
+            f"{name} has no value larger than {size.max():g}: the squares of such numbers vanish; "
+            f"{remedy}"
+        )
 
 
 def as_numbers(values: Any, name: str) -> np.ndarray:
@@ -65,6 +88,7 @@ def check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
             )
     if loss.task == "multiclass":
         return check_codes(b, loss.name)
+    check_size(b, "b", "rescale the targets")
     if loss.task == "count" and b.min() < 0.0:
         raise ValueError(
             f'b has the value {b.min():g}: loss="{loss.name}" takes counts, zero or more'
@@ -83,4 +107,20 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
         )
     if not w.any():
         raise ValueError("sample_weight is zero for every row: at least one must be positive")
+    check_size(w, "sample_weight", "rescale the weights, and the penalty with them")
+    least = np.min(w, where=w > 0.0, initial=np.inf)
+    if least < SMALLEST:
+        raise ValueError(
+            f"sample_weight has the value {least:g} at position {int(np.argmax(w == least))}: a "
+            f"weight below {SMALLEST:g} is lost beside the others; use 0 to leave the row out"
+        )
     return w
+
+
+def check_penalty(l1: float, l2: float) -> None:
+    for name, value in (("l1", l1), ("l2", l2)):
+        if value != 0.0 and not SMALLEST <= value <= LARGEST:
+            raise ValueError(
+                f"{name}={value!r}: a penalty must be 0 or between {SMALLEST:g} and {LARGEST:g}, "
+                "so that its products are numbers; rescale the data, or use 0"
+            )

@@ -103,6 +103,10 @@ def solve_well(
     if n * d > SMALL:
         return run(problem, solver, tol=tol, max_passes=max_passes, start=start, **options)
     legs = Legs(problem, tol, max_passes, start, options)
+    if problem.has_certificate and problem.constant_target is not None:
+        legs._look(np.zeros(d), problem.constant_target, np.zeros(n))
+        if legs.relative_gap <= tol:
+            return legs.result()
     if solver == "auto" and problem.loss.name == "squared" and not problem.has_certificate:
         legs.start = least_norm(problem)
         legs.run(solver, tol, max_passes)  # which confirms it, and no more
@@ -146,6 +150,7 @@ class Legs:
         self.start = start
         self.point = Point(*start_point(problem, start))
         self.primal, self.dual = np.inf, -np.inf if problem.has_certificate else np.nan
+        self.value = self.dual  # of D as evaluated; ``dual`` is the bound that it proves
         self.history = History()
         self.solver, self.status = "newton", ""
         self.passes, self.operations, self.began = 0, 0, perf_counter()
@@ -259,7 +264,7 @@ class Legs:
                   start=self.start, **options)
         self._move(leg)
         self.solver = leg.solver
-        if leg.status not in ("converged", "max_passes"):
+        if leg.status not in ("converged", "max_passes", "rounding"):
             self.status = leg.status
         if leg.history.switched is not None:
             switched = leg.history.switched
@@ -291,7 +296,7 @@ class Legs:
         if callback is not None and callback(Progress(
             self.passes, perf_counter() - self.began, self.primal, self.dual,
             self.primal - self.dual, self.relative_gap, self.tol, read_only(self.x),
-            self.intercept,
+            read_only(self.intercept),
         )):
             self.status = "callback"
 
@@ -308,7 +313,8 @@ class Legs:
                 dual = self.dual
             if primal > self.primal:
                 primal = self.primal
-                progress = replace(progress, x=read_only(self.x), intercept=self.intercept)
+                progress = replace(
+                    progress, x=read_only(self.x), intercept=read_only(self.intercept))
             progress = replace(
                 progress, primal=primal, dual=dual, gap=primal - dual,
                 relative_gap=self.problem.relative_gap(primal, dual),
@@ -321,17 +327,22 @@ class Legs:
 
     def _look(self, x, c, y) -> None:
         """Judge a point by the problem's own certificate, and keep what is best."""
-        problem, dual = self.problem, np.nan
+        problem, value = self.problem, np.nan
         with np.errstate(over="ignore", invalid="ignore"):
             primal = problem.primal(x, c)
             if problem.has_certificate:
                 y, u = problem.feasible_dual(y)
-                dual = problem._dual(y, u)
-        rounding = ROUNDING * abs(primal)
-        if primal <= self.primal + rounding:
-            self.primal, self.x, self.intercept = primal, x, c
-        if not dual < self.dual - rounding:
-            self.dual, self.y = dual, y
+                value = problem._dual(y, u)
+            rounding = ROUNDING * abs(primal)
+            if primal <= self.primal + rounding:
+                self.primal, self.x, self.intercept = primal, x, c
+            if not value < self.value - rounding:
+                self.value, self.y, self.u = value, y, u if problem.has_certificate else None
+            if problem.has_certificate:
+                self.dual = problem.bound(
+                    self.x, self.intercept, self.primal, self.y, self.u, self.value
+                )
+        dual = value
         self.history.append(
             passes=self.passes, seconds=perf_counter() - self.began, operations=self.operations,
             primal=primal, dual=dual, gap=self.primal - self.dual,
@@ -345,10 +356,11 @@ class Legs:
         self.history.freeze()
         relative_gap = self.relative_gap
         status = self.status or ("converged" if relative_gap <= self.tol else "max_passes")
+        if status == "max_passes" and self.primal - self.value <= 0.5 * (self.primal - self.dual):
+            status = "rounding"
         return Result(
             x=self.x, intercept=self.intercept, y=self.y, primal=self.primal, dual=self.dual,
-            gap=max(self.primal - self.dual, 0.0) if relative_gap >= 0.0 else np.nan,
-            relative_gap=relative_gap,
+            gap=self.primal - self.dual, relative_gap=relative_gap,
             converged=status in ("converged", "stationary, no certificate"), status=status,
             passes=self.passes, seconds=perf_counter() - self.began, history=self.history,
             solver=self.solver,

@@ -25,13 +25,14 @@ class Result:
     ----------
     x, intercept : the best primal point seen; of shapes (d, K) and (K,) with K classes
     y : the best feasible dual point seen
-    primal, dual : P(x, intercept) and D(y)
+    primal, dual : P(x, intercept), and D(y) less what rounding may hide: a bound on P*
     gap : P - D, a bound on P - P*; without a penalty there is none, and dual, gap and
         relative_gap are NaN
     relative_gap : (P - D)/max(|P|, |D|, 1e-12 |P(0)|), what ``tol`` asks for
     converged : whether ``relative_gap <= tol``; without a penalty, whether
         :meth:`Problem.stationarity` is
-    status : "converged", "max_passes", "max_seconds", "callback", "interrupted", or "liblinear"
+    status : "converged", "max_passes", "max_seconds", "callback", "interrupted", "rounding" (P - D
+        is as small as float64 can tell, but ``tol`` asks for less), or "liblinear"
         (its rule, for reproductions: see the option ``stop`` of ``"acf"``); without a penalty
         "stationary, no certificate" in place of "converged", and "no minimum" where a point
         proves that there is none (separable classes)
@@ -144,7 +145,7 @@ def solve(
         problem, solver, tol=tol, max_passes=max_passes, max_seconds=max_seconds, seed=seed,
         start=start, callback=callback, verbose=verbose, options=options,
     )
-    if result.status in ("max_passes", "max_seconds", "no minimum"):
+    if result.status in ("max_passes", "max_seconds", "rounding", "no minimum"):
         warnings.warn(advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
     return result
 
@@ -184,7 +185,7 @@ def run(
         status = monitor.run(lambda: make(entry, start), start, repair)
     return Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
-        dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
+        dual=monitor.dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
         converged=status in ("converged", "stationary, no certificate"), status=status,
         passes=monitor.passes, seconds=monitor.seconds, history=monitor.history,
         solver=monitor.history.switched.after if monitor.history.switched else entry.name,
@@ -248,6 +249,12 @@ def _unpenalised_advice(problem: Problem, result: Result, tol: float) -> str:
 
 
 def _advice(problem: Problem, result: Result, tol: float) -> str:
+    if result.status == "rounding":
+        return (
+            f"{result.method} stopped after {result.passes} passes with a relative gap of "
+            f"{result.relative_gap:.2e}, all of it rounding; tol={tol:g} was asked for. To get "
+            "there, centre and scale the columns and the targets, or raise tol."
+        )
     float32 = problem.matrix.dtype == np.float32 and tol < 1e-6
     remedy = (
         "float32 data cannot do much better: pass A as float64, or ask for less with tol"

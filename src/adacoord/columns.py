@@ -88,6 +88,8 @@ def as_scipy(matrix: Matrix):
 class ColumnMatrix(Matrix):
     """A matrix that came by columns.  Its rows are a copy, made when first asked for."""
 
+    by_columns = True
+
     def __init__(self, columns: Columns):
         self.shape = columns.shape
         self.columns = columns
@@ -120,6 +122,10 @@ class ColumnMatrix(Matrix):
     @property
     def is_dense(self) -> bool:
         return self.columns.rows is None
+
+    @property
+    def entries(self) -> np.ndarray:
+        return self.columns.data
 
     @property
     def nnz(self) -> int:

@@ -16,6 +16,13 @@ import numpy as np
 from scipy import sparse
 
 
+#: The longest row, and the shortest of the longest row: their squares, times weights, penalties
+#: and numbers of rows, stay within float64.
+LARGEST, SMALLEST = 1e100, 1e-100
+#: Entries of A whose absolute values are held at a time.
+BLOCK = 2**20
+
+
 class Matrix:
     """Rows of a data matrix, as the kernels see them.
 
@@ -34,6 +41,9 @@ class Matrix:
         self.indices = None if indices is None else _frozen(indices)
         self.data = _frozen(data)
 
+    #: Whether the data came by columns, and rows would be a copy.
+    by_columns = False
+
     @property
     def dtype(self) -> np.dtype:
         return self.data.dtype
@@ -41,6 +51,11 @@ class Matrix:
     @property
     def is_dense(self) -> bool:
         return self.indices is None
+
+    @property
+    def entries(self) -> np.ndarray:
+        """The stored entries, in the order that they came in."""
+        return self.data
 
     @property
     def nnz(self) -> int:
@@ -65,6 +80,14 @@ class Matrix:
         out = np.empty(self.shape[0])
         squared_norms(self.indptr, self.data, out)
         return out
+
+    @cached_property
+    def zero_rows(self) -> np.ndarray:
+        """Rows without an entry but 0; a row of tiny numbers is none, though its norm may be 0."""
+        rows = np.flatnonzero(self.squared_norms == 0.0)
+        if rows.size == 0:
+            return rows
+        return rows[self.magnitude_dot(np.ones(self.shape[1]))[rows] == 0.0]
 
     # What small problems need: n x d numbers, made when first asked for and shared by the classes
     # of a fit.
@@ -121,6 +144,30 @@ class Matrix:
         out = np.zeros(self.shape[1:] + v.shape[1:])
         product = rmatvec if v.ndim == 1 else rmatmat
         product(*self.arrays, np.ascontiguousarray(v, dtype=np.float64), out)
+        return out
+
+    def magnitude_dot(self, x: np.ndarray) -> np.ndarray:
+        """|A| |x| in float64; a block of rows or columns at a time, as they are stored."""
+        n, d = self.shape
+        starts, indices, data = self.columns.arrays if self.by_columns else self.arrays
+        major, minor = (d, n) if self.by_columns else (n, d)
+        x, out, first = np.abs(x), np.zeros((n, *x.shape[1:])), 0
+        while first < major:
+            last = int(np.searchsorted(starts, int(starts[first]) + BLOCK, side="right")) - 1
+            last = min(max(last, first + 1), major)
+            part = slice(int(starts[first]), int(starts[last]))
+            block = np.abs(data[part], dtype=np.float64)
+            if indices is None:
+                block = block.reshape(last - first, minor)
+            else:
+                pointers = (starts[first : last + 1] - starts[first]).astype(np.int64)
+                block = sparse.csr_array((block, indices[part].astype(np.int64), pointers),
+                                         shape=(last - first, minor))
+            if self.by_columns:
+                out += block.T @ x[first:last]
+            else:
+                out[first:last] = block @ x
+            first = last
         return out
 
 
@@ -253,13 +300,22 @@ def _has_duplicates(A: Any) -> bool:
 
 
 def _check_finite(matrix: Matrix, name: str) -> None:
+    """Finite entries, and rows whose squared norms are numbers with room above and below."""
     # A sum of squares is finite only if every entry is: the norms, needed anyway, are the test.
-    bad = np.flatnonzero(~np.isfinite(matrix.squared_norms))
+    norms = matrix.squared_norms
+    bad = np.flatnonzero(~(norms <= LARGEST * LARGEST))
     if bad.size:
         i = int(bad[0])
         row = matrix.data[int(matrix.indptr[i]) : int(matrix.indptr[i + 1])].astype(np.float64)
-        worst = row[np.argmax(~np.isfinite(row) | (np.abs(row) > 1e150))]
+        worst = row[np.argmax(np.where(np.isfinite(row), np.abs(row), np.inf))]
         raise ValueError(
-            f"{name} has the value {worst} in row {i}: every entry must be a finite number whose "
-            "square is one too; drop or impute missing values, or rescale the columns"
+            f"{name} has the value {worst} in row {i}: every entry must be a finite number, and "
+            f"rows no longer than {LARGEST:g}; drop or impute missing values, or rescale the "
+            "columns"
+        )
+    if norms.max() < SMALLEST * SMALLEST and matrix.entries.any():
+        worst = np.abs(matrix.entries).max()
+        raise ValueError(
+            f"{name} has no entry larger than {worst:g}: the squares of such numbers vanish; "
+            f"rescale the columns, for example by 2.0**{-int(np.floor(np.log2(worst)))}"
         )

@@ -3,7 +3,7 @@
 The monitor recomputes P, D and the gap in float64 from (x, y) and the data.  A solver's running
 sums never count, and no solver decides that it has converged.  It keeps the best primal and the
 best dual point seen, which need not be of the same moment: P_best - D_best is a certificate all
-the same.
+the same.  What rounding may hide is taken from D (:mod:`adacoord._rounding`).
 """
 
 from __future__ import annotations
@@ -111,10 +111,12 @@ class Monitor:
         self.callback, self.show = callback, show
         self.history = History()
         self.certified = problem.has_certificate
-        self.best_primal = math.inf
-        self.best_dual = -math.inf if self.certified else math.nan
+        # x = 0 is the least that is offered: no run returns a point worse than that
+        self.best_primal = problem.null_value
         self.x, self.intercept = np.zeros(problem.x_shape), problem.no_intercept
-        self.y = problem.loss.start(problem.b)
+        self.y, self._u = problem.loss.start(problem.b), np.zeros(problem.x_shape)
+        #: D(y) as evaluated, and the bound on P* that it proves
+        self._dual_value = self.dual = -math.inf if self.certified else math.nan
         self._last = None
         self._spent = 0, 0  # passes and operations of a solver that another took over from
 
@@ -122,13 +124,16 @@ class Monitor:
     def relative_gap(self) -> float:
         if not self.certified:
             return math.nan
-        return self.problem.relative_gap(self.best_primal, self.best_dual)
+        return self.problem.relative_gap(self.best_primal, self.dual)
 
     @property
     def gap(self) -> float:
-        if not self.certified:
-            return math.nan
-        return max(self.best_primal - self.best_dual, 0.0)
+        return self.best_primal - self.dual
+
+    @property
+    def _all_rounding(self) -> bool:
+        """Whether no better points could prove more than half of what is missing."""
+        return self.best_primal - self._dual_value <= 0.5 * self.gap
 
     def run(
         self, make_solver: Callable[[], object], start=None, repair: Repair | None = None
@@ -138,12 +143,16 @@ class Monitor:
         ``start`` is looked at as it is (a dual method keeps only its y).  When ``repair`` is due,
         once at the most, its solver goes on from the best points so far; limits hold for both.
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
-        ``"interrupted"``, or the name of the published rule by which the solver is ``finished``;
+        ``"interrupted"``, ``"rounding"`` where P - D is within what float64 can tell and that is
+        more than ``tol``, or the name of the published rule by which the solver is ``finished``;
         without a penalty also ``"stationary, no certificate"`` and ``"no minimum"``.
         """
         self._started = time.perf_counter()
         solver = None
         try:
+            if self.problem.constant_target is not None:
+                zero = np.zeros(self.problem.x_shape)
+                self._look(zero, self.problem.constant_target, np.zeros(self.problem.y_shape))
             solver = make_solver()
             if start is not None:
                 self._look(*start_point(self.problem, start))
@@ -193,8 +202,8 @@ class Monitor:
             primal=primal, dual=dual, gap=self.gap, relative_gap=self.relative_gap,
         )
         progress = Progress(
-            passes, seconds, self.best_primal, self.best_dual, self.gap,
-            self.relative_gap, self.tol, read_only(self.x), self.intercept,
+            passes, seconds, self.best_primal, self.dual, self.gap,
+            self.relative_gap, self.tol, read_only(self.x), read_only(self.intercept),
             self.history.switched,
         )
         if self.show:
@@ -202,6 +211,8 @@ class Monitor:
         if self.certified:
             if self.relative_gap <= self.tol:
                 return "converged"
+            if self._all_rounding:
+                return "rounding"
         elif reason := self._without_certificate():
             return reason
         if solver.finished:
@@ -237,15 +248,20 @@ class Monitor:
                 dual = self.problem._dual(feasible, u)
             else:
                 dual = math.nan
-        best = self.best_primal
-        if not self.certified and math.isfinite(best):  # P cannot see the last digits of x
-            best += 1e-14 * abs(best)
-        if primal < best:
-            self.best_primal, self.x, self.intercept = primal, x.copy(), copy(intercept)
-            if not self.certified:
-                self.y = y.copy()
-        if dual > self.best_dual:
-            self.best_dual, self.y = dual, feasible
+            best = self.best_primal
+            if not self.certified and math.isfinite(best):  # P cannot see the last digits of x
+                best += 1e-14 * abs(best)
+            better = primal < best, dual > self._dual_value
+            if better[0]:
+                self.best_primal, self.x, self.intercept = primal, x.copy(), copy(intercept)
+                if not self.certified:
+                    self.y = y.copy()
+            if better[1]:
+                self._dual_value, self.y, self._u = dual, feasible, u
+            if self.certified and any(better):
+                self.dual = self.problem.bound(
+                    self.x, self.intercept, self.best_primal, self.y, self._u, self._dual_value
+                )
         self._last = x.copy(), copy(intercept), y.copy(), primal, dual
         return primal, dual
 
@@ -255,8 +271,10 @@ class Monitor:
         )
 
 
-def read_only(x: np.ndarray) -> np.ndarray:
+def read_only(x: float | np.ndarray) -> float | np.ndarray:
     """``x`` for a callback's eyes only: what it wrote there would belie the certificate."""
+    if not isinstance(x, np.ndarray):
+        return x
     view = x.view()
     view.flags.writeable = False
     return view

@@ -15,6 +15,7 @@ As with the losses, what is here is NumPy in float64 for the certificate; the ke
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -30,16 +31,18 @@ class Penalty:
     def __post_init__(self):
         for name in ("l1", "l2"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+            if isinstance(value, bool) or not isinstance(value, Real):
                 raise ValueError(f"{name}={value!r}: the penalty must be a number, zero or more")
-            if not 0 <= value < np.inf:
-                raise ValueError(f"{name}={value!r}: the penalty must be finite, zero or more")
+            if not 0 <= value <= np.finfo(np.float64).max:
+                shown = repr(value) if len(repr(value)) < 30 else f"{repr(value)[:20]}..."
+                raise ValueError(f"{name}={shown}: the penalty must be finite, zero or more")
             object.__setattr__(self, name, float(value))
 
     def value(self, x: np.ndarray) -> float:
         if self.positive and np.any(x < 0.0):
             return np.inf
-        return self.l1 * float(np.abs(x).sum()) + 0.5 * self.l2 * float(np.square(x).sum())
+        total = self.l1 * float(np.abs(x).sum()) if self.l1 else 0.0  # 0 * inf is not 0
+        return total + 0.5 * self.l2 * float(np.square(x).sum()) if self.l2 else total
 
     def excess(self, v: np.ndarray) -> np.ndarray:
         """How far each coordinate of ``v`` is beyond the threshold l1 (0 where it is not)."""

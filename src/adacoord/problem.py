@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from ._inputs import as_numbers, check_targets, check_weights
+from ._inputs import as_numbers, check_flag, check_penalty, check_targets, check_weights
+from ._rounding import allowance
 from .losses import Loss, get_loss
 from .matrix import Matrix, as_matrix
 from .multiclass import balance, into_domain
@@ -68,12 +69,13 @@ class Problem:
         intercept: bool = False,
     ):
         self.loss = get_loss(loss)
-        self.penalty = Penalty(l1, l2, bool(positive))
+        self.penalty = Penalty(l1, l2, check_flag(positive, "positive"))
+        check_penalty(self.penalty.l1, self.penalty.l2)
         self.matrix: Matrix = as_matrix(A)
         self.n, self.d = self.matrix.shape
         self.b = check_targets(b, self.n, self.loss)
         self.weights = check_weights(sample_weight, self.n)
-        self.intercept = bool(intercept)
+        self.intercept = check_flag(intercept, "intercept")
         self._block = (int(self.b.max()) + 1,) if self.loss.blocks else ()
 
     def __repr__(self) -> str:
@@ -91,6 +93,7 @@ class Problem:
         p = self.penalty
         other = copy(self)
         other.penalty = Penalty(p.l1 if l1 is None else l1, p.l2 if l2 is None else l2, p.positive)
+        check_penalty(other.penalty.l1, other.penalty.l2)
         return other
 
     # ---- values, in float64 -------------------------------------------------------------
@@ -108,13 +111,19 @@ class Problem:
         return self._mean(values) + self.penalty.value(np.asarray(x, dtype=np.float64))
 
     def dual(self, y: np.ndarray) -> float:
-        """D(y), ``-inf`` where ``y`` is not feasible."""
+        """D(y), ``-inf`` where ``y`` is not feasible.
+
+        With an intercept, ``y`` that is balanced but for rounding is balanced to the last digit
+        first: c times what is left of the sum would be an error of D.
+        """
         y = self._check_y(y)
-        # Rounding of a balanced sum; anything larger is a violated constraint.
-        if self.intercept and any(
-            abs(self._mean(v)) > 1e-12 * self._mean(np.abs(v)) for v in y.reshape(self.n, -1).T
-        ):
-            return -np.inf
+        if self.intercept:
+            if any(abs(self._mean(v)) > 1e-12 * self._mean(np.abs(v))
+                   for v in y.reshape(self.n, -1).T):
+                return -np.inf
+            if not np.isfinite(self.loss.conjugate(y, self.b)).all():
+                return -np.inf
+            y = self._balance(y)
         return self._dual(y, self.average(y))
 
     def gap(
@@ -122,11 +131,21 @@ class Problem:
     ) -> float:
         """P(x, c) - D(y') >= P(x, c) - P*, with y' the feasible point made from ``y``.
 
-        NaN when l1 = l2 = 0: without a penalty there is no such bound.
+        What rounding may hide is part of it (:mod:`adacoord._rounding`).  NaN when l1 = l2 = 0:
+        without a penalty there is no such bound.
         """
         if not self.has_certificate:
             return np.nan
-        return max(self.primal(x, intercept) - self._dual(*self.feasible_dual(y)), 0.0)
+        primal, (y, u) = self.primal(x, intercept), self.feasible_dual(y)
+        return primal - self.bound(x, intercept, primal, y, u, self._dual(y, u))
+
+    def bound(self, x, intercept, primal: float, y, u, dual: float) -> float:
+        """D(y) less what rounding may hide: a bound on P* to be held against P(x, c).
+
+        ``y`` is feasible, ``u`` its average, ``primal`` and ``dual`` are P(x, c) and D(y).
+        """
+        x, least = np.asarray(x, dtype=np.float64), min(primal, dual)  # D above P is rounding
+        return least - allowance(self, x, intercept, y, u, primal, least)
 
     def average(self, y: np.ndarray) -> np.ndarray:
         """u = (1/n) sum_i w_i y_i a_i."""
@@ -142,7 +161,7 @@ class Problem:
         """
         scale = max(abs(primal), abs(dual))
         if scale < 1e-12 * abs(self.null_value):  # hardly ever: the best intercept takes a search
-            scale = max(scale, 1e-12 * abs(self._null_model_value()))
+            scale = max(scale, 1e-12 * abs(self._null_model_value() or self.null_value))
         if not np.isfinite(scale):
             return np.nan if np.isnan(primal) or not self.has_certificate else np.inf
         return max(primal - dual, 0.0) / scale if scale > 0.0 else 0.0
@@ -233,10 +252,9 @@ class Problem:
         y, u : the feasible point and its average
         """
         y = self.into_domain(self._check_y(y))
-        if not self.intercept and self._zero_rows.size:
-            y[self._zero_rows] = self.loss.derivative(
-                np.zeros_like(y[self._zero_rows]), self.b[self._zero_rows]
-            )
+        if not self.intercept and self._idle_rows.size:
+            idle = self._idle_rows
+            y[idle] = self.loss.derivative(np.zeros_like(y[idle]), self.b[idle])
         if self.intercept:
             y = self._balance(y)
         u = self.average(y)
@@ -246,7 +264,7 @@ class Problem:
                 factor = self.penalty.l1 / largest
                 scaled = y * factor
                 if not self.intercept:  # rows of zeros do not enter u
-                    scaled[self._zero_rows] = y[self._zero_rows]
+                    scaled[self.matrix.zero_rows] = y[self.matrix.zero_rows]
                 y, u = scaled, u * factor
         return y, u
 
@@ -368,8 +386,24 @@ class Problem:
         return np.flatnonzero(keep)
 
     @cached_property
-    def _zero_rows(self) -> np.ndarray:
+    def _idle_rows(self) -> np.ndarray:
+        """Rows too short to count for a step: without an intercept they are not visited."""
         return np.flatnonzero(self.matrix.squared_norms == 0.0)
+
+    @cached_property
+    def _scales(self) -> tuple[float, float, float]:
+        """Roots of the means of w |a|^2, w and w b^2 (b = 1 for classes): what P is made of."""
+        b = np.ones(self.n) if self.loss.blocks else self.b
+        means = self._mean(self.matrix.squared_norms), self._mean(np.ones(self.n)), self._mean(b * b)
+        return tuple(float(np.sqrt(m)) for m in means)
+
+    @cached_property
+    def constant_target(self) -> float | None:
+        """The c for which (0, c) predicts every target, and P = 0; None where there is none."""
+        if not self.intercept or self.loss.task != "regression":
+            return None
+        b = self.b if self.weights is None else self.b[self.weights > 0.0]
+        return float(b[0]) if (b == b[0]).all() else None
 
     @cached_property
     def _domain(self) -> tuple[np.ndarray, np.ndarray]:

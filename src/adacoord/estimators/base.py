@@ -155,7 +155,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     def _shortfall(self, tasks, results) -> str:
         """What to say of problems that stopped before ``tol``; nothing where none did."""
         short = [i for i, r in enumerate(results)
-                 if r.status in ("max_passes", "max_seconds", "no minimum", "interrupted")]
+                 if r.status in ("max_passes", "max_seconds", "rounding", "no minimum", "interrupted")]
         if not short:
             return ""
         gaps = [np.nan_to_num(results[i].relative_gap, nan=np.inf) for i in short]

@@ -87,14 +87,21 @@ class WorkingSetDescent(ColumnDescent):
         self._work = np.empty((3, problem.n))
 
     def _pass(self):
-        goal = self.operations + self._entries
-        while self.operations < goal:
+        """As many entries as A has, counting n at least for each step, which looks at all losses.
+
+        So a pass ends whatever its steps do: an empty set costs no entries, and with a gap of
+        less than nothing (or NaN) the steps would take turns for ever.
+        """
+        work, least = 0, self.problem.n
+        while work < self._entries:
+            before = self.operations
             if self.phase == LOOK:
                 self._look()
             elif self.phase == MODEL:
                 self._build()
             else:
                 self._sweep()
+            work += max(self.operations - before, least)
 
     # ---- looks ----------------------------------------------------------------------------------
 
