@@ -1,13 +1,13 @@
 r"""What rounding may hide: the difference between P - D as evaluated and in exact arithmetic.
 
 Every term of P and D is known to about an ulp, every prediction z_i = a_i.x + c to about an ulp of
-|a_i|.|x| + |c|, and u likewise: P and D are off by at most about
+|a_i|.|x| + |z_i| (exactly, where x = 0), and u likewise: P and D are off by at most about
 
 .. math::
 
     \epsilon \Big(\sum |\text{terms of } P \text{ and } D|
-    + \tfrac1n \sum_i w_i \big[\,|\phi_i'|\,(|a_i|\cdot|x| + |c|)
-    + |y_i|\,(|a_i|\cdot|\hat x| + |c|)\big]\Big)
+    + \tfrac1n \sum_i w_i \big[\,|\phi_i'|\,(|a_i|\cdot|x| + |z_i|)
+    + |y_i|\,|a_i|\cdot|\hat x|\,\big]\Big)
 
 with :math:`\hat x = \nabla g^*(-u)`, x itself at the optimum.  Besides, an unpenalised intercept
 turns what is left of :math:`s = \frac1n\sum_i w_i y_i` into an error of :math:`|c s|`, and an
@@ -75,9 +75,10 @@ def _by_norms(problem: Problem, x, c, y, other, primal: float) -> float:
     else:
         slopes = max(abs(end) for end in loss.constants[2:]) * mass
     y_size = problem._mean(np.square(y).reshape(problem.n, -1).sum(axis=1)) ** 0.5
-    c_size = float(np.sqrt(np.sum(np.square(c)))) * mass
-    at_x = rows * float(np.sqrt(np.square(x).sum())) * _growth(problem.d) + c_size
-    at_other = rows * float(np.sqrt(np.square(other).sum())) * _growth(problem.n) + c_size
+    at_x = rows * float(np.sqrt(np.square(x).sum())) * _growth(problem.d)
+    if at_x > 0.0:
+        at_x += float(np.sqrt(np.sum(np.square(c)))) * mass
+    at_other = rows * float(np.sqrt(np.square(other).sum())) * _growth(problem.n)
     return slopes * at_x + y_size * at_other + 2.0 * targets * y_size
 
 
@@ -85,13 +86,14 @@ def _by_rows(problem: Problem, x, c, y, other) -> float:
     """The sum over the rows, row by row."""
     loss, b = problem.loss, problem.b
     with np.errstate(over="ignore", invalid="ignore"):
-        z, at_c = problem.predict(x, c), np.abs(c)
-        at_x = problem.matrix.magnitude_dot(x) * _growth(problem.d) + at_c
+        z = problem.predict(x, c)
+        at_x = problem.matrix.magnitude_dot(x) * _growth(problem.d)
+        at_x += np.where(at_x > 0.0, np.abs(z), 0.0)
         # kinks, and exp: a slope within what z is not known to
         slopes = np.maximum(
             np.abs(loss.derivative(z + EPS * at_x, b)), np.abs(loss.derivative(z - EPS * at_x, b))
         )
-        at_other = problem.matrix.magnitude_dot(other) * _growth(problem.n) + at_c
+        at_other = problem.matrix.magnitude_dot(other) * _growth(problem.n)
         sums = slopes * at_x + np.abs(y) * at_other
     if not loss.blocks:
         sums += 2.0 * np.abs(b * y)

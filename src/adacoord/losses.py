@@ -144,7 +144,7 @@ class _Quadratic(Loss):
     def value(self, z, b):
         alpha, epsilon, _, _ = self.constants
         v = self.derivative(z, b)
-        return v * (z - b) - epsilon * np.abs(v) - 0.5 * alpha * v * v
+        return v * (z - b - 0.5 * alpha * v) - epsilon * np.abs(v)  # no inf - inf for large z
 
     def _conjugate(self, v, b):
         alpha, epsilon, _, _ = self.constants

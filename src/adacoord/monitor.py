@@ -153,7 +153,8 @@ class Monitor:
             if self.problem.constant_target is not None:
                 zero = np.zeros(self.problem.x_shape)
                 self._look(zero, self.problem.constant_target, np.zeros(self.problem.y_shape))
-            solver = make_solver()
+            with np.errstate(all="ignore"):
+                solver = make_solver()
             if start is not None:
                 self._look(*start_point(self.problem, start))
             reason = self.check(solver)
@@ -161,13 +162,7 @@ class Monitor:
                 step = check_interval(solver.passes, solver.check_cost)
                 step = sooner(step, self.history, self.tol)
                 step = min(step, self.max_passes - self._passes(solver))
-                for _ in range(step):
-                    solver.advance(1)
-                    # a solver that believes to be there is looked at, not believed
-                    if solver.estimate <= self.tol:
-                        break
-                    if self.max_seconds is not None and self.seconds >= self.max_seconds:
-                        break
+                self._advance(solver, step)
                 reason = self.check(solver)
                 if not reason and repair is not None and repair.due(self.history, self.tol):
                     solver, repair = self._take_over(solver, repair), None
@@ -178,6 +173,17 @@ class Monitor:
         self.history.freeze()
         self.passes = 0 if solver is None else self._passes(solver)
         return reason
+
+    def _advance(self, solver, passes: int) -> None:
+        """Up to so many passes; what overflows on the way is seen at the next look."""
+        with np.errstate(all="ignore"):
+            for _ in range(passes):
+                solver.advance(1)
+                # a solver that believes to be there is looked at, not believed
+                if solver.estimate <= self.tol:
+                    return
+                if self.max_seconds is not None and self.seconds >= self.max_seconds:
+                    return
 
     def _take_over(self, solver, repair: Repair):
         """The solver that goes on from the best points of ``solver``."""

@@ -14,6 +14,7 @@ As with the losses, what is here is NumPy in float64 for the certificate; the ke
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from numbers import Real
 
@@ -33,7 +34,7 @@ class Penalty:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise ValueError(f"{name}={value!r}: the penalty must be a number, zero or more")
-            if not 0 <= value <= np.finfo(np.float64).max:
+            if not 0 <= value <= sys.float_info.max:
                 shown = repr(value) if len(repr(value)) < 30 else f"{repr(value)[:20]}..."
                 raise ValueError(f"{name}={shown}: the penalty must be finite, zero or more")
             object.__setattr__(self, name, float(value))
