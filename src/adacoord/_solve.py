@@ -16,6 +16,9 @@ from .monitor import History, Monitor, Progress
 from .problem import Problem
 from .solvers.registry import resolve
 
+#: The endings before ``tol`` that are warned of.
+SHORT = ("max_passes", "max_seconds", "rounding", "no minimum")
+
 
 @dataclass(frozen=True)
 class Result:
@@ -145,7 +148,7 @@ def solve(
         problem, solver, tol=tol, max_passes=max_passes, max_seconds=max_seconds, seed=seed,
         start=start, callback=callback, verbose=verbose, options=options,
     )
-    if result.status in ("max_passes", "max_seconds", "rounding", "no minimum"):
+    if result.status in SHORT:
         warnings.warn(advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
     return result
 
@@ -185,7 +188,7 @@ def run(
         status = monitor.run(lambda: make(entry, start), start, repair)
     return Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
-        dual=monitor.dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
+        dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
         converged=status in ("converged", "stationary, no certificate"), status=status,
         passes=monitor.passes, seconds=monitor.seconds, history=monitor.history,
         solver=monitor.history.switched.after if monitor.history.switched else entry.name,

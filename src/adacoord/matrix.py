@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-
 #: The longest row, and the shortest of the longest row: their squares, times weights, penalties
 #: and numbers of rows, stay within float64.
 LARGEST, SMALLEST = 1e100, 1e-100

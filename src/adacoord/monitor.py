@@ -116,7 +116,7 @@ class Monitor:
         self.x, self.intercept = np.zeros(problem.x_shape), problem.no_intercept
         self.y, self._u = problem.loss.start(problem.b), np.zeros(problem.x_shape)
         #: D(y) as evaluated, and the bound on P* that it proves
-        self._dual_value = self.dual = -math.inf if self.certified else math.nan
+        self._dual_value = self.best_dual = -math.inf if self.certified else math.nan
         self._last = None
         self._spent = 0, 0  # passes and operations of a solver that another took over from
 
@@ -124,11 +124,11 @@ class Monitor:
     def relative_gap(self) -> float:
         if not self.certified:
             return math.nan
-        return self.problem.relative_gap(self.best_primal, self.dual)
+        return self.problem.relative_gap(self.best_primal, self.best_dual)
 
     @property
     def gap(self) -> float:
-        return self.best_primal - self.dual
+        return self.best_primal - self.best_dual
 
     @property
     def _all_rounding(self) -> bool:
@@ -208,7 +208,7 @@ class Monitor:
             primal=primal, dual=dual, gap=self.gap, relative_gap=self.relative_gap,
         )
         progress = Progress(
-            passes, seconds, self.best_primal, self.dual, self.gap,
+            passes, seconds, self.best_primal, self.best_dual, self.gap,
             self.relative_gap, self.tol, read_only(self.x), read_only(self.intercept),
             self.history.switched,
         )
@@ -265,7 +265,7 @@ class Monitor:
             if better[1]:
                 self._dual_value, self.y, self._u = dual, feasible, u
             if self.certified and any(better):
-                self.dual = self.problem.bound(
+                self.best_dual = self.problem.bound(
                     self.x, self.intercept, self.best_primal, self.y, self._u, self._dual_value
                 )
         self._last = x.copy(), copy(intercept), y.copy(), primal, dual

@@ -43,7 +43,7 @@ class Penalty:
         if self.positive and np.any(x < 0.0):
             return np.inf
         total = self.l1 * float(np.abs(x).sum()) if self.l1 else 0.0  # 0 * inf is not 0
-        return total + 0.5 * self.l2 * float(np.square(x).sum()) if self.l2 else total
+        return total + 0.5 * _scaled_square(x, self.l2) if self.l2 else total
 
     def excess(self, v: np.ndarray) -> np.ndarray:
         """How far each coordinate of ``v`` is beyond the threshold l1 (0 where it is not)."""
@@ -52,10 +52,21 @@ class Penalty:
     def conjugate(self, v: np.ndarray) -> float:
         excess = self.excess(v)
         if self.l2 > 0.0:
-            return float(np.square(excess).sum()) / (2.0 * self.l2)
+            return 0.5 * _scaled_square(excess, 1.0 / self.l2)
         # A point scaled onto the boundary lands within rounding of it.
         return 0.0 if excess.max() <= 1e-12 * self.l1 else np.inf
 
     def conjugate_gradient(self, v: np.ndarray) -> np.ndarray:
         """argmax_x x.v - g(x), for l2 > 0."""
         return np.sign(v) * self.excess(v) / self.l2
+
+
+def _scaled_square(x: np.ndarray, factor: float) -> float:
+    """factor |x|^2, also where |x|^2 alone is beyond float64."""
+    total = float(np.square(x).sum())
+    if 1e-250 < total < np.inf:
+        return factor * total
+    size = float(np.abs(x).max(initial=0.0))
+    if not 0.0 < size < np.inf:
+        return factor * total
+    return float(np.square(x / size).sum()) * size * factor * size

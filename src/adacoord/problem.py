@@ -394,8 +394,8 @@ class Problem:
     def _scales(self) -> tuple[float, float, float]:
         """Roots of the means of w |a|^2, w and w b^2 (b = 1 for classes): what P is made of."""
         b = np.ones(self.n) if self.loss.blocks else self.b
-        means = self._mean(self.matrix.squared_norms), self._mean(np.ones(self.n)), self._mean(b * b)
-        return tuple(float(np.sqrt(m)) for m in means)
+        squares = self.matrix.squared_norms, np.ones(self.n), b * b
+        return tuple(self._mean(values) ** 0.5 for values in squares)
 
     @cached_property
     def constant_target(self) -> float | None:

@@ -132,7 +132,7 @@ def test_dual_does_not_pull_points_into_the_domain():
 def test_rows_whose_squares_vanish():
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((30, 3)), rng.standard_normal(30)
-    with pytest.raises(ValueError, match="A has no entry larger than .*: the squares"):
+    with pytest.raises(ValueError, match=r"A has no entry larger than .*: the squares"):
         ac.Problem(A * 1e-165, b, l1=1e-3)
     B = A.copy()
     B[:5] *= 1e-165  # beside others they are next to rows of zeros, and are not scaled like them

@@ -36,7 +36,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._solve import Result, advice
+from .._solve import SHORT, Result, advice
 from ..exceptions import ConvergenceWarning
 from ..monitor import History
 from ..problem import Problem
@@ -155,7 +155,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     def _shortfall(self, tasks, results) -> str:
         """What to say of problems that stopped before ``tol``; nothing where none did."""
         short = [i for i, r in enumerate(results)
-                 if r.status in ("max_passes", "max_seconds", "rounding", "no minimum", "interrupted")]
+                 if r.status in (*SHORT, "interrupted")]
         if not short:
             return ""
         gaps = [np.nan_to_num(results[i].relative_gap, nan=np.inf) for i in short]
