@@ -42,7 +42,7 @@ def load(name: str):
     if folder:
         A, b = ac.io.load_svmlight(Path(folder) / f"{name}.svm.xz")
         return name, A, b
-    from adacoord.demo import text_like
+    from adacoord.command.demo import text_like
 
     return "generated text-like data (ADACOORD_DATA is not set)", *text_like()
 

@@ -23,10 +23,10 @@ import numpy as np
 from scipy import sparse
 
 import adacoord as ac
-from adacoord.solvers.acf import AdaptiveFrequencies
-from adacoord.solvers.dual_cd import DualCoordinateAscent
-from adacoord.solvers.primal_cd import CoordinateDescent
-from adacoord.solvers.working_set import WorkingSetDescent
+from adacoord.solvers.dual.acf import AdaptiveFrequencies
+from adacoord.solvers.dual.dual_cd import DualCoordinateAscent
+from adacoord.solvers.primal.primal_cd import CoordinateDescent
+from adacoord.solvers.primal.working_set import WorkingSetDescent
 
 HINGE = {"rcv1.subset.binary": (1, 10, 100, 1000), "news20.rebuilt.binary": (1, 10, 100),
          "w8a": (1, 10, 100), "a9a": (1, 10), "covtype.binary.scale": (1,)}

@@ -21,8 +21,8 @@ import numpy as np
 from scipy import sparse
 
 import adacoord as ac
-from adacoord._solve import run
-from adacoord.solvers.newton_size import system_size
+from adacoord.api.solve import run
+from adacoord.solvers.newton.size import system_size
 from adacoord.solvers.registry import choose, newton_can
 
 NAMES = ("w8a", "a9a", "covtype", "rcv1", "news20", "leukemia", "mnist", "words", "gaussian")

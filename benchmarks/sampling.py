@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import adacoord as ac
-from adacoord.solvers.spdc import SPDC
+from adacoord.solvers.primal_dual.spdc import SPDC
 
 #: name: the paper's l2
 DATA = {"colon-cancer": 1.0, "a2a": 1e-2, "w8a": 1e-2, "mnist 4/9": 1e-1}

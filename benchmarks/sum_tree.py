@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from adacoord._jit import jit
+from adacoord.kernels.jit import jit
 from adacoord.sampling.random import uniform
 from adacoord.sampling.tree import mixture_draw, tree_build, tree_update
 

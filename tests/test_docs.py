@@ -36,7 +36,7 @@ def test_readme_commands(tmp_path, monkeypatch):
     """The commands of the README, on files of the names it uses."""
     import numpy as np
 
-    from adacoord.cli import app
+    from adacoord.command.cli import app
     from adacoord.io import save_svmlight
 
     rng = np.random.default_rng(0)

@@ -35,7 +35,7 @@ print([m for m in ("sklearn", "rich", "typer", "matplotlib") if m in sys.modules
 def test_functions_are_not_hidden_by_modules():
     """Importing a submodule first must not turn ``ac.solve`` into a module."""
     code = """
-import adacoord._solve, adacoord._certify, adacoord.problem, adacoord.cli
+import adacoord.api.solve, adacoord.api.certify, adacoord.problem.problem, adacoord.command.cli
 import adacoord as ac
 print(callable(ac.solve), callable(ac.certify), callable(ac.Problem))
 """

@@ -27,16 +27,15 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-# Imported on first use: `import adacoord` alone costs next to nothing.  A function and its module
-# may not share a name (importing the module would hide the function), hence `_solve`.
+# Imported on first use: `import adacoord` alone costs next to nothing.
 _HOMES = {
     "Problem": "problem",
-    "solve": "_solve",
-    "Result": "_solve",
-    "certify": "_certify",
-    "Certificate": "_certify",
-    "path": "_path",
-    "Path": "_path",
+    "solve": "api.solve",
+    "Result": "api.solve",
+    "certify": "api.certify",
+    "Certificate": "api.certify",
+    "path": "api.path",
+    "Path": "api.path",
     "ConvergenceWarning": "exceptions",
     **dict.fromkeys(
         ("LinearSVC", "LinearSVR", "LogisticRegression", "Ridge", "Lasso", "ElasticNet",
@@ -46,20 +45,19 @@ _HOMES = {
     "save_model": "io",
     "load_model": "io",
 }
-_MODULES = ("datasets", "io", "losses")
+_MODULES = {"datasets": "datasets", "io": "io", "losses": "problem.losses"}
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import io as io
-    from . import losses as losses
-    from ._certify import Certificate as Certificate
-    from ._certify import certify as certify
-    from ._path import Path as Path
-    from ._path import path as path
-    from ._solve import Result as Result
-    from ._solve import solve as solve
+    from .api.certify import Certificate as Certificate
+    from .api.certify import certify as certify
+    from .api.path import Path as Path
+    from .api.path import path as path
+    from .api.solve import Result as Result
+    from .api.solve import solve as solve
     from .estimators import ElasticNet as ElasticNet
     from .estimators import ElasticNetCV as ElasticNetCV
     from .estimators import ERMClassifier as ERMClassifier
@@ -77,13 +75,14 @@ if TYPE_CHECKING:
     from .io import load_model as load_model
     from .io import save_model as save_model
     from .problem import Problem as Problem
+    from .problem import losses as losses
 
 
 def __getattr__(name: str):
     if name in _HOMES:
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     elif name in _MODULES:
-        value = import_module(f".{name}", __name__)
+        value = import_module(f".{_MODULES[name]}", __name__)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -1,5 +1,5 @@
 """``python -m adacoord`` is the command line."""
 
-from .cli import main
+from .command.cli import main
 
 main()

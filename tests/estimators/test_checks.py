@@ -6,7 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_param_validation, parametrize_with_checks
 
 import adacoord as ac
-from adacoord.losses import LOSSES
+from adacoord.problem.losses import LOSSES
 
 ESTIMATORS = [
     ac.LinearSVC(), ac.LinearSVC(loss="hinge"), ac.LinearSVC(loss="smooth_hinge"),

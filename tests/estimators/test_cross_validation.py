@@ -402,7 +402,7 @@ def test_progress_is_shown(capsys):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_of_the_paths_is_an_interrupt(monkeypatch, n_jobs):
-    from adacoord.solvers.dual_cd import DualCoordinateAscent
+    from adacoord.solvers.dual.dual_cd import DualCoordinateAscent
 
     X, y = load_iris(return_X_y=True)
     original, calls = DualCoordinateAscent._pass, []

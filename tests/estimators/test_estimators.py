@@ -172,7 +172,7 @@ def test_not_converged_is_said_once_and_known_to_scikit_learn():
 
 
 def test_interrupt_keeps_the_best_so_far(monkeypatch):
-    from adacoord.solvers.dual_cd import DualCoordinateAscent
+    from adacoord.solvers.dual.dual_cd import DualCoordinateAscent
 
     X, z = large()
     original, calls = DualCoordinateAscent._pass, []
@@ -195,7 +195,7 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
 
 
 def test_interrupt_of_several_threads_keeps_the_best_so_far(monkeypatch):
-    from adacoord.solvers.dual_cd import DualCoordinateAscent
+    from adacoord.solvers.dual.dual_cd import DualCoordinateAscent
 
     X, z = large()
     original, ended = DualCoordinateAscent._pass, []
@@ -224,7 +224,7 @@ def test_interrupt_of_several_threads_keeps_the_best_so_far(monkeypatch):
 
 
 def test_an_error_in_one_of_several_threads_is_raised(monkeypatch):
-    from adacoord.solvers.dual_cd import DualCoordinateAscent
+    from adacoord.solvers.dual.dual_cd import DualCoordinateAscent
 
     def broken(self):
         raise MemoryError("no more of it")

@@ -69,7 +69,7 @@ def test_multinomial_weights_of_all_sizes(seed):
 
 
 def test_balanced_classes_are_balanced_to_their_own_digits():
-    from adacoord.multiclass import balance, into_domain
+    from adacoord.problem.multiclass import balance, into_domain
 
     rng = np.random.default_rng(0)
     for scale in (1.0, 1e-3, 1e-8, 1e-13, 1e-100):
@@ -86,7 +86,7 @@ def test_balanced_classes_are_balanced_to_their_own_digits():
 
 
 def test_balance_of_classes_that_nothing_flows_to():
-    from adacoord.multiclass import balance, into_domain
+    from adacoord.problem.multiclass import balance, into_domain
 
     b = np.arange(30) % 3
     y = np.zeros((30, 3))
@@ -206,7 +206,7 @@ def test_rounding_is_said():
 def test_magnitudes(by, monkeypatch):
     from scipy import sparse
 
-    from adacoord import matrix
+    from adacoord.data import matrix
 
     monkeypatch.setattr(matrix, "BLOCK", 7)
     rng = np.random.default_rng(0)

@@ -60,7 +60,7 @@ print("done")
 
 def test_a_pass_ends_whatever_its_steps_do():
     """The guard itself: steps that touch nothing still use up a pass."""
-    from adacoord.solvers.working_set import WorkingSetDescent
+    from adacoord.solvers.primal.working_set import WorkingSetDescent
 
     rng = np.random.default_rng(0)
     problem = ac.Problem(rng.standard_normal((20, 5)), rng.standard_normal(20), l1=1e3)

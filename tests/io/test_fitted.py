@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import adacoord as ac
 from adacoord import estimators, load_model, save_model
-from adacoord.cli import app
+from adacoord.api.monitor import History, Switch
+from adacoord.command.cli import app
 from adacoord.io import Model, save_svmlight
 from adacoord.io.digested import read_digested, write_digested
-from adacoord.monitor import History, Switch
 
 
 def table(n=60, d=6, seed=0, dtype=np.float64):

@@ -15,10 +15,10 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import adacoord as ac
-from adacoord.cli import app
-from adacoord.columns import as_scipy
+from adacoord.api.monitor import History
+from adacoord.command.cli import app
+from adacoord.data.columns import as_scipy
 from adacoord.io import save_svmlight
-from adacoord.monitor import History
 from adacoord.report import plots
 from adacoord.report.html import render
 from adacoord.report.runs import (

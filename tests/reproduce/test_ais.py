@@ -12,8 +12,8 @@ import adacoord as ac
 from adacoord.reproduce import ais, ais_doubly, ais_runs, ais_theory
 from adacoord.reproduce.lab import Case, Data
 from adacoord.reproduce.trace import Trace, trace
-from adacoord.solvers.dspdc import DSPDC
-from adacoord.solvers.spd1vr import SPD1VR
+from adacoord.solvers.doubly.dspdc import DSPDC
+from adacoord.solvers.doubly.spd1vr import SPD1VR
 
 
 def generator(seed=0):
@@ -197,7 +197,7 @@ def test_horizon_is_what_spdc_predicts(problem):
 
 
 def trace_rate(problem):
-    from adacoord.solvers.spdc_steps import uniform_steps
+    from adacoord.solvers.primal_dual.spdc_steps import uniform_steps
 
     norms = np.sqrt(problem.matrix.squared_norms)
     return uniform_steps(norms, 1, problem.penalty.l2, problem.loss.gamma).rate

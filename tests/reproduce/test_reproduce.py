@@ -12,7 +12,7 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import adacoord as ac
-from adacoord.cli import app
+from adacoord.command.cli import app
 from adacoord.report.plots import COLOURS, DASHES
 from adacoord.reproduce import command
 from adacoord.reproduce.entry import (

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from adacoord._jit import jit
+from adacoord.kernels.jit import jit
 from adacoord.sampling.random import uniform
 from adacoord.sampling.tree import (
     FLOOR,

@@ -13,7 +13,7 @@ from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 from sklearn.svm import SVC, LinearSVC
 
 import adacoord as ac
-from adacoord.losses import LOSSES
+from adacoord.problem.losses import LOSSES
 from adacoord.solvers.registry import SOLVERS
 
 KINKED = ("hinge", "absolute", "quantile", "epsilon_insensitive")

@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import adacoord as ac
-from adacoord.monitor import History, check_interval, sooner
+from adacoord.api.monitor import History, check_interval, sooner
 from adacoord.solvers.registry import SOLVERS
 
 PROBLEMS = {
@@ -332,7 +332,7 @@ def test_max_seconds(name, monkeypatch):
     """By a clock that gains a tenth of a second each time it is read."""
     problem = long_problem(name)
     ticks = count()
-    monkeypatch.setattr("adacoord.monitor.time.perf_counter", lambda: next(ticks) / 10)
+    monkeypatch.setattr("adacoord.api.monitor.time.perf_counter", lambda: next(ticks) / 10)
     with pytest.warns(ac.ConvergenceWarning, match="max_seconds"):
         result = ac.solve(problem, name, tol=0.0, max_passes=10**9, max_seconds=0.8)
     assert result.status == "max_seconds" and not result.converged

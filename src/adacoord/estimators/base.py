@@ -36,9 +36,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._solve import SHORT, Result, advice
+from ..api.monitor import History
+from ..api.solve import SHORT, Result, advice
 from ..exceptions import ConvergenceWarning
-from ..monitor import History
 from ..problem import Problem
 from ..solvers.registry import SOLVERS
 from .callbacks import CallbackSupportMixin, Reporter
@@ -115,7 +115,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         ``shape`` turns the results so far into ``coef_`` and ``intercept_``, for callbacks;
         ``also`` is what to warn of besides.
         """
-        from .._small import solve_well  # its kernels import Numba
+        from ..solvers.newton.small import solve_well  # its kernels import Numba
 
         limits = {**self._limits(), "verbose": bool(self.verbose)}
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
@@ -140,7 +140,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _until(self, limits: dict):
         """A solution of one of several problems; after Ctrl-C as it is at the next gap check."""
-        from .._small import solve_well
+        from ..solvers.newton.small import solve_well
 
         def solve(task: Task, stop: Event) -> Result:
             if stop.is_set():

@@ -13,7 +13,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..losses import Loss, get_loss
+from ..problem.losses import Loss, get_loss
 from .base import LinearEstimator, Task, starts_near
 from .recipes import Classification
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
-from ..losses import get_loss
+from ..problem.losses import get_loss
 from .classifier_search import ClassifierCV, checked_ratios
 from .classifiers import RATIOS, LinearSVC, LogisticRegression
 

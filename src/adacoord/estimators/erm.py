@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from ..losses import LOSSES, Loss, get_loss
+from ..problem.losses import LOSSES, Loss, get_loss
 from .base import LinearEstimator
 from .classifiers import LinearClassifier
 from .recipes import Regression
@@ -142,7 +142,7 @@ class ERMRegressor(LinearRegressor):
     loss : str or Loss, default="squared"
         "squared", "huber", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute",
         "quantile", "poisson", or an object that carries a parameter such as
-        ``adacoord.losses.Quantile(q=0.9)``.
+        ``adacoord.problem.losses.Quantile(q=0.9)``.
     l1, l2 : float, default=0.0 and 1e-4
         Weights of the penalty.
     positive : bool, default=False

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from .._blas import one_thread
+from ..linalg.blas import one_thread
 
 
 def leave_one_out(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..losses import Loss, get_loss
-from ..matrix import Matrix, as_matrix
+from ..data.matrix import Matrix, as_matrix
 from ..problem import Problem
+from ..problem.losses import Loss, get_loss
 from .base import with_bias
 
 

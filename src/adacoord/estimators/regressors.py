@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.linear_model._base import LinearModel
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..losses import EpsilonInsensitive, SquaredEpsilonInsensitive, get_loss
+from ..problem.losses import EpsilonInsensitive, SquaredEpsilonInsensitive, get_loss
 from .base import LinearEstimator, Task
 from .recipes import Regression, stand_in
 

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_scalar, column_or_1d
 
-from ..losses import get_loss
-from ..matrix import as_matrix
+from ..data.matrix import as_matrix
 from ..problem import Problem
+from ..problem.losses import get_loss
 from .base import LinearEstimator
 from .recipes import Regression, stand_in
 from .regressors import LinearRegressor, as_targets

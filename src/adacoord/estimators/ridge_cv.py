@@ -12,7 +12,7 @@ from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params, check_scalar
 
-from ..losses import get_loss
+from ..problem.losses import get_loss
 from .base import LinearEstimator
 from .leave_one_out import leave_one_out
 from .recipes import Regression

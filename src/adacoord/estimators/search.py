@@ -23,7 +23,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled, process_routing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from .._path import follow
+from ..api.path import follow
 from ..problem import Problem
 from .threads import side_by_side
 
@@ -68,7 +68,7 @@ class CrossValidated:
 
     def _solver(self, stop: Event | None = None):
         """``solve(problem, start)`` within the limits of this estimator, until ``stop`` is set."""
-        from .._small import solve_well  # its kernels import Numba
+        from ..solvers.newton.small import solve_well  # its kernels import Numba
 
         limits = self._limits()
         if stop is not None:

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from threading import Event
 from typing import Any
 
-from .._blas import one_thread
+from ..linalg.blas import one_thread
 
 
 def side_by_side(work: Callable[[Any, Event], Any], items: Iterable, jobs: int) -> list:

@@ -13,7 +13,7 @@ null, true, 1, .5, ""  themselves
 {"list"/"tuple": [..]} ... of such values
 {"dict": [[k, v]..]}   ... of such values
 {"loss": [name, p]}    a loss and its parameter
-{"history": {...}}     a :class:`~adacoord.monitor.History`
+{"history": {...}}     a :class:`~adacoord.api.monitor.History`
 =====================  =========================================================================
 """
 
@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..losses import BLOCK_LOSSES, LOSSES, Loss
-from ..monitor import History, Switch
+from ..api.monitor import History, Switch
+from ..problem.losses import BLOCK_LOSSES, LOSSES, Loss
 
 _LOSSES = LOSSES | BLOCK_LOSSES
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import jit
+from ..kernels.jit import jit
 
 # How a parse ends.
 DONE, BAD_LABEL, BAD_INDEX, BAD_VALUE, INDEX_ZERO, REPEATED, TOO_WIDE = range(7)

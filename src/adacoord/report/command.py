@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import datasets
-from .._solve import _check_limits
+from ..api.progress import ProgressLine
+from ..api.solve import _check_limits
+from ..command.training import make_problem
 from ..io import load_svmlight
 from ..io.digested import replacing
-from ..progress import ProgressLine
-from ..training import make_problem
 from .runs import LEVELS, as_csv, compare, contenders, summarise
 
 NOT_CONVERGED, INTERRUPTED = 3, 130

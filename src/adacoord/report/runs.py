@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._solve import Result, solve
-from ..columns import as_scipy
+from ..api.monitor import History, Progress
+from ..api.solve import Result, solve
+from ..data.columns import as_scipy
 from ..exceptions import ConvergenceWarning
-from ..losses import Loss
-from ..monitor import History, Progress
 from ..problem import Problem
+from ..problem.losses import Loss
 from ..solvers.registry import SOLVERS, resolve
 
 #: What is compared if nothing is asked for, as far as it can solve the problem.
@@ -111,7 +111,7 @@ def compare(
 
     Kernels are compiled on a few rows beforehand, so that seconds are those of a second fit.
     ``watch(label)`` is entered for each run and gives a function of its
-    :class:`~adacoord.monitor.Progress`.
+    :class:`~adacoord.api.monitor.Progress`.
     """
     who, runs = list(who), []
     rounds = [(c, seed) for seed in range(seeds) for c in who]

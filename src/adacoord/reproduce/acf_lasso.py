@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Problem
-from ..solvers.primal_cd import CoordinateDescent
+from ..solvers.primal.primal_cd import CoordinateDescent
 from .entry import CORRECTED, PRINTED, Entry, Findings, Rule, Table
 from .lab import Lab
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._jit import jit
+from ..kernels.jit import jit
 from ..sampling.random import uniform
 from .entry import CORRECTED, PRINTED, Entry, Findings, Rule, Table
 from .lab import Lab

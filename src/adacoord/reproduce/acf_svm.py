@@ -22,10 +22,10 @@ from time import process_time
 
 import numpy as np
 
-from .._solve import run
+from ..api.solve import run
 from ..problem import Problem
-from ..solvers.acf import AdaptiveFrequencies
-from ..solvers.dual_kernels import VISITS
+from ..solvers.dual.acf import AdaptiveFrequencies
+from ..solvers.dual.kernels import VISITS
 from .acf_svm_paper import COSTS, PAPER
 from .entry import CORRECTED, Curve, Entry, Findings, Panel, Rule, Table
 from .lab import Data, Lab

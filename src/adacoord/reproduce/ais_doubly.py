@@ -13,8 +13,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from ..solvers.dspdc import DSPDC
-from ..solvers.spd1vr import SPD1VR
+from ..solvers.doubly.dspdc import DSPDC
+from ..solvers.doubly.spd1vr import SPD1VR
 from .ais_runs import (
     CASES,
     END,

@@ -11,13 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from .._jit import jit
-from .._scalar import dprox
-from ..columns import as_scipy
+from ..data.columns import as_scipy
+from ..kernels.jit import jit
+from ..kernels.scalar import dprox
 from ..sampling.random import uniform
 from ..sampling.schedule import share
 from ..sampling.tree import mixture_draw, tree_build, tree_update
-from ..solvers.spdc_ais import Adaptive
+from ..solvers.primal_dual.spdc_ais import Adaptive
 from .ais_runs import cell, horizon, table2_case
 from .entry import CORRECTED, PRINTED, Curve, Entry, Findings, Panel, Rule, Table
 from .lab import Case, Lab

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from .. import datasets
-from .._solve import run
+from ..api.solve import run
 from ..problem import Problem
 from .trace import Trace, trace
 

@@ -271,7 +271,7 @@ def figure4(lab: Lab) -> Findings:
 
 def shorter_radius(norms: np.ndarray, l2: float, gamma: float) -> float:
     """R/R_a with R_a = 1/((1-a)/R + a/Rbar) of Theorem 6, a by (25): what the rate gains."""
-    from ..solvers.spdc_steps import optimal_alpha
+    from ..solvers.primal_dual.spdc_steps import optimal_alpha
 
     alpha, R = optimal_alpha(norms, l2, gamma), norms.max()
     return float((1.0 - alpha) + alpha * R / norms.mean())

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._solve import run as solve
-from ..losses import SmoothHinge
+from ..api.solve import run as solve
 from ..problem import Problem
+from ..problem.losses import SmoothHinge
 from .entry import Curve, Entry, Findings, Panel, Rule, Table
 from .lab import Lab
 from .trace import trace

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._jit import jit
+from ..kernels.jit import jit
 from .random import uniform
 
 

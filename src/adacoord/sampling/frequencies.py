@@ -27,7 +27,7 @@ import math
 
 import numpy as np
 
-from .._jit import jit
+from ..kernels.jit import jit
 from .random import uniform
 
 #: The published defaults; eta is 1/n.

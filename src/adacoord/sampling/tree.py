@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import jit
+from ..kernels.jit import jit
 from .random import uniform
 
 #: The least weight: 1e-200 of anything is lost in its rounding, and n of them are still normal.

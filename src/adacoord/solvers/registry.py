@@ -12,7 +12,7 @@ from importlib import import_module
 import numpy as np
 
 from ..problem import Problem
-from .newton_size import affordable, system_size, too_large
+from .newton.size import affordable, system_size, too_large
 
 
 @dataclass(frozen=True)
@@ -53,28 +53,28 @@ _AIS = frozenset({"sampling", "steps", "delta", "kappa", "delta_passes"})
 SOLVERS: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        Entry("spdc", "stochastic primal-dual coordinates (SPDC)", "spdc", "SPDC",
+        Entry("spdc", "stochastic primal-dual coordinates (SPDC)", "primal_dual.spdc", "SPDC",
               options=_AIS | {"batch_size", "alpha", "rho"}),
-        Entry("adaspdc", "SPDC with step sizes for each block (AdaSPDC)", "adaspdc", "AdaSPDC",
-              options=frozenset({"batch_size", "groups"}), blocks=True),
-        Entry("apdc", "adaptive primal-dual coordinates (APDC)", "apdc", "APDC",
+        Entry("adaspdc", "SPDC with step sizes for each block (AdaSPDC)", "primal_dual.adaspdc",
+              "AdaSPDC", options=frozenset({"batch_size", "groups"}), blocks=True),
+        Entry("apdc", "adaptive primal-dual coordinates (APDC)", "primal_dual.apdc", "APDC",
               blocks=True),
-        Entry("dspdc", "doubly stochastic primal-dual coordinates (DSPDC)", "dspdc", "DSPDC",
+        Entry("dspdc", "doubly stochastic primal-dual coordinates (DSPDC)", "doubly.dspdc", "DSPDC",
               needs=_SMOOTH, options=_AIS),
-        Entry("spd1-vr", "variance-reduced primal-dual steps of O(1) (SPD1-VR)", "spd1vr",
+        Entry("spd1-vr", "variance-reduced primal-dual steps of O(1) (SPD1-VR)", "doubly.spd1vr",
               "SPD1VR", needs=_SMOOTH, options=_AIS),
-        Entry("dcd", "dual coordinate ascent, shuffled order", "dual_cd",
+        Entry("dcd", "dual coordinate ascent, shuffled order", "dual.dual_cd",
               "DualCoordinateAscent", needs=frozenset({"strongly_convex"})),
-        Entry("acf", "adaptive coordinate frequencies (ACF): rows of the dual, or columns", "acf",
-              "AdaptiveFrequencies", needs=frozenset({"strongly_convex"}),
+        Entry("acf", "adaptive coordinate frequencies (ACF): rows of the dual, or columns",
+              "dual.acf", "AdaptiveFrequencies", needs=frozenset({"strongly_convex"}),
               options=frozenset({"order", "stop", "eps"}),
-              columns=Entry("acf", "working sets with adaptive frequencies", "working_set",
+              columns=Entry("acf", "working sets with adaptive frequencies", "primal.working_set",
                             "WorkingSetDescent", needs=frozenset({"smooth"}))),
-        Entry("cd", "coordinate descent, cyclic order", "primal_cd", "CoordinateDescent",
+        Entry("cd", "coordinate descent, cyclic order", "primal.primal_cd", "CoordinateDescent",
               needs=frozenset({"smooth"}), options=frozenset({"order"})),
-        Entry("sdca", "stochastic dual coordinate ascent, i.i.d. order", "dual_cd",
+        Entry("sdca", "stochastic dual coordinate ascent, i.i.d. order", "dual.dual_cd",
               "StochasticDualCoordinateAscent", needs=frozenset({"strongly_convex"})),
-        Entry("newton", "Newton's method with Cholesky's factorisation", "newton", "Newton",
+        Entry("newton", "Newton's method with Cholesky's factorisation", "newton.newton", "Newton",
               needs=frozenset({"differentiable", "quadratic"}), blocks=True, unpenalised=True),
         Entry("asdca", "SDCA inside an accelerated proximal point (ASDCA)", "baselines.asdca",
               "AcceleratedSDCA", needs=_SMOOTH),
@@ -148,9 +148,9 @@ def choose(problem: Problem) -> str:
 
     APDC needs about the square root of the passes of dual ascent, at two to three times their
     cost (five, with an l1).  Poisson's dual is a barrier, which only dual ascent copes with.
-    What is wrong all the same, :mod:`adacoord._repair` repairs.
+    What is wrong all the same, :mod:`adacoord.auto.fallback` repairs.
     """
-    from . import dual_newton
+    from .newton import dual_proximal as dual_newton
 
     penalty, gamma = problem.penalty, problem.loss.gamma
     if newton_can(problem) and (penalty.l2 == 0.0 or affordable(problem)):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...penalties import Penalty
+from ...problem.penalties import Penalty
 from .full_gradient import FullGradient
 from .row_kernels import model_error
 

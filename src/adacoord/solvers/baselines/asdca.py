@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dual_cd import RESYNC, StochasticDualCoordinateAscent, dual_pass
+from ..dual.dual_cd import RESYNC, StochasticDualCoordinateAscent, dual_pass
 
 #: Passes an inner problem may take.  SDCA needs about 2 log(1/accuracy) of them; more is rounding.
 PATIENCE = 60

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._jit import FAST, jit
+from ...kernels.jit import FAST, jit
 from .full_gradient import FullGradient
 from .row_kernels import along_line
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...penalties import Penalty
+from ...problem.penalties import Penalty
 from .full_gradient import FullGradient
 
 #: Power iterations: their end by relative change and by number, and the margin on the result.

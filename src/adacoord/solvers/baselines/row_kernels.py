@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from ..._jit import jit
-from ...losses import LOGISTIC, MARGIN
+from ...kernels.codes import LOGISTIC, MARGIN
+from ...kernels.jit import jit
 
 
 @jit

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..primal_dual import PrimalDual
+from ..primal_dual.base import PrimalDual
 
 #: A sigma at which the dual prox is phi' to the last bit, and sigma^2 still a number.
 ENDLESS = 1e100

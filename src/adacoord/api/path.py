@@ -1,0 +1,211 @@
+"""``path``: one problem under many penalties, each solved from where the last one ended."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..auto.fallback import lesson
+from ..exceptions import ConvergenceWarning
+from ..problem import Problem
+from .solve import Result, _check_limits, run
+
+
+@dataclass(frozen=True)
+class Path:
+    """Solutions along a path of penalties, one a point, each with its certificate.
+
+    Attributes
+    ----------
+    l1, l2 : the penalties, in the order in which they were solved
+    coefs : array of shape (points, d), or (points, d, K) with K classes
+    intercepts : array of shape (points,), or (points, K)
+    primal, dual, gap, relative_gap, converged : the certificates, as in :class:`Result`
+    passes, operations, seconds : what each point took beyond the one before
+    results : the :class:`Result` of each point, or None if they were not kept
+    """
+
+    l1: np.ndarray
+    l2: np.ndarray
+    coefs: np.ndarray
+    intercepts: np.ndarray
+    primal: np.ndarray
+    dual: np.ndarray
+    gap: np.ndarray
+    relative_gap: np.ndarray
+    converged: np.ndarray
+    passes: np.ndarray
+    operations: np.ndarray
+    seconds: np.ndarray
+    results: list[Result] | None = None
+
+    def __len__(self) -> int:
+        return self.l1.size
+
+    def __repr__(self) -> str:
+        return (
+            f"Path({len(self)} points, l1 {self.l1[0]:.3g} to {self.l1[-1]:.3g}, l2 "
+            f"{self.l2[0]:.3g} to {self.l2[-1]:.3g}; relative gaps up to "
+            f"{self.relative_gap.max():.2e}, {self.passes.sum()} passes, "
+            f"{self.seconds.sum():.3g} s)"
+        )
+
+
+def path(
+    problem: Problem,
+    l1: Any = None,
+    l2: Any = None,
+    *,
+    n_points: int = 100,
+    ratio: float = 1e-3,
+    tol: float = 1e-6,
+    solver: str = "auto",
+    max_passes: int = 1000,
+    seed: int = 0,
+    keep_results: bool = False,
+    **options: Any,
+) -> Path:
+    """Solve a problem along a path of penalties, from each point on to the next.
+
+    Without ``l1`` and ``l2``, l1 falls from ``problem.l1_max()``, where x = 0, to ``ratio`` of it,
+    in ``n_points`` equal factors, under the problem's own l2.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own penalty is used for whichever of ``l1`` and ``l2`` is not given.
+    l1, l2 : float or array, optional
+        The penalties, solved in the order given (from strong to weak is fastest).  Two arrays
+        must have the same length, a number stands for all points.  liblinear's C is
+        ``l2 = 1/(n C)``.
+    n_points, ratio : int, float
+        Of the path in l1 that is made if neither is given.
+    tol, solver, max_passes, seed, **options
+        As in :func:`solve`, for each point.
+    keep_results : bool
+        Keep the whole :class:`Result` (its dual point and history) of each point.
+
+    Returns
+    -------
+    Path
+        Shorter than asked for only after Ctrl-C.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Once, when points stopped at ``max_passes`` before ``tol``.
+    """
+    _check_limits(problem, tol, max_passes, None, seed)
+    first, second = _penalties(problem, l1, l2, n_points, ratio)
+    switched = None  # what a repair has taught: not again the wrong method
+
+    def one(problem, start):
+        nonlocal switched
+        found = run(
+            problem, lesson(problem, switched) if solver == "auto" else solver, tol=tol,
+            max_passes=max_passes, seed=seed, start=start, options=options,
+        )
+        switched = found.history.switched or switched
+        return found
+
+    results = list(follow(problem, zip(first, second, strict=True), one))
+    if not results:
+        raise KeyboardInterrupt
+    found = _gather(first, second, results, keep_results)
+    missed = np.flatnonzero([result.status == "max_passes" for result in results])
+    if missed.size:
+        worst = missed[np.argmax(found.relative_gap[missed])]
+        warnings.warn(
+            f"{missed.size} of {len(found)} points of the path stopped at max_passes={max_passes}; "
+            f"the worst has a relative gap of {found.relative_gap[worst]:.2e} at "
+            f"l1={found.l1[worst]:.3g}, l2={found.l2[worst]:.3g}, tol={tol:g} was asked for. "
+            "Allow more passes, raise tol, or end the path earlier.",
+            ConvergenceWarning, stacklevel=2,
+        )
+    return found
+
+
+def follow(
+    problem: Problem, penalties: Iterable[tuple[float, float]],
+    solve: Callable[[Problem, Result | None], Result],
+) -> Iterator[Result]:
+    """The solution under each (l1, l2), found from the one before; Ctrl-C ends it early."""
+    last = None
+    for l1, l2 in penalties:
+        last = solve(problem.with_penalty(float(l1), float(l2)), last)
+        if last.status == "interrupted":
+            return
+        yield last
+
+
+def _gather(first, second, results: list[Result], keep: bool) -> Path:
+    def of(name: str) -> np.ndarray:
+        return np.array([getattr(r, name) for r in results])
+
+    m = len(results)
+    return Path(
+        l1=first[:m], l2=second[:m], coefs=of("x"), intercepts=of("intercept"),
+        primal=of("primal"), dual=of("dual"), gap=of("gap"), relative_gap=of("relative_gap"),
+        converged=of("converged"), passes=of("passes"),
+        operations=np.array([r.history.operations[-1] for r in results]), seconds=of("seconds"),
+        results=results if keep else None,
+    )
+
+
+def _penalties(problem, l1, l2, n_points, ratio) -> tuple[np.ndarray, np.ndarray]:
+    if l1 is None and l2 is None:
+        l1 = _default(problem, n_points, ratio)
+    first = _weights(problem.penalty.l1 if l1 is None else l1, "l1")
+    second = _weights(problem.penalty.l2 if l2 is None else l2, "l2")
+    if 1 < first.size != second.size > 1:
+        raise ValueError(
+            f"l1 has {first.size} values and l2 has {second.size}: give two arrays of the same "
+            "length, or a number for one of them"
+        )
+    size = max(first.size, second.size)
+    first, second = (np.array(np.broadcast_to(v, size)) for v in (first, second))
+    bare = np.flatnonzero((first == 0.0) & (second == 0.0))
+    if bare.size:
+        raise ValueError(
+            f"l1=0.0 and l2=0.0 at point {bare[0]} of the path: without a penalty there is no "
+            "duality gap; make one of them positive"
+        )
+    return first, second
+
+
+def _default(problem: Problem, n_points, ratio) -> np.ndarray:
+    if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 1:
+        raise ValueError(f"n_points={n_points!r}: it must be a whole number, 1 or more")
+    real = isinstance(ratio, (int, float, np.number)) and not isinstance(ratio, bool)
+    if not real or not 0.0 < ratio < 1.0:
+        raise ValueError(f"ratio={ratio!r}: the last l1 over the first must be between 0 and 1")
+    largest = problem.l1_max()
+    if largest == 0.0:
+        raise ValueError(
+            "l1_max() is 0: x = 0 solves this problem for every l1 (no column is correlated with "
+            "the targets), so there is no path; give l1 or l2 to solve it all the same"
+        )
+    return np.geomspace(largest, ratio * largest, n_points)
+
+
+def _weights(values: Any, name: str) -> np.ndarray:
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={values!r}: it must be a number or an array of numbers") from None
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(
+            f"{name} has shape {np.shape(values)}: it must be a number or a vector with at least "
+            "one value"
+        )
+    bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
+    if bad.size:
+        raise ValueError(
+            f"{name} has the value {array[bad[0]]} at position {bad[0]}: penalties must be finite, "
+            "zero or more"
+        )
+    return array

@@ -1,0 +1,1 @@
+"""What ``auto`` does: the rule, and the fallback where it was wrong."""

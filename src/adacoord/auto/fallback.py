@@ -1,0 +1,156 @@
+r"""The way out of a wrong pick of ``auto``: when the first method is given up, and for which.
+
+The rule of :mod:`.solvers.registry` looks at sizes and norms before anything has run; what a
+method does on the data shows only then.  At each gap check the monitor asks whether a switch is
+due:
+
+    spent >= max(PATIENCE, expected(second)/2)  and  left >= FACTOR * expected(second)
+
+``spent`` and ``left`` are of the first method, ``left`` from the rate at which its gap fell while
+it spent the later half of that, ``expected`` is what the second one takes from scratch.  All are
+work, in units of the entries of A touched by dual ascent, never seconds: same seed, same bits.
+A method that crawls from the start thus costs half of what the second one takes, or PATIENCE.
+
+Expected, with kappa = R^2/(n l2 gamma) (R^2 the mean squared row; gamma = 1 for kinks) and to a
+relative gap of 1e-6, less for a larger one:
+
+==========  =================================================================================
+apdc        APDC_COST (10 + 4 sqrt(kappa)), twice that with l1 or a sign (rows are caught up)
+acf, dcd    50 where there are far more columns than rows, which then hardly meet; otherwise
+            30 + 5 kappa, with kinks 30 + 20 kappa; at most NEWTON where ACF may turn to Newton
+newton      its seconds by :mod:`.solvers.newton_size`, in entries
+==========  =================================================================================
+
+Methods that turn to Newton steps by themselves (``acf`` on columns, and on rows where these are
+cheap) show next to no progress before the last digits come all at once: 24 runs that touched 100
+to 650 times the entries of A had forecasts of up to 1.7 10^6 times on the way.
+They get NEWTON units before they are judged.
+
+Fitted on w8a, a9a, covtype, rcv1.subset, news20, leukemia, mnist and two random matrices, l2 =
+1e-3, 1e-5, 1e-7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ..api.monitor import History, Repair, Switch
+from ..problem import Problem
+from ..solvers.newton.size import ENTRY, newton_time
+from ..solvers.registry import (
+    SOLVERS,
+    Entry,
+    conditioning,
+    newton_can,
+    resolve,
+    rows_meet,
+)
+
+#: Work before a first method is judged; where it may yet turn to Newton steps.
+PATIENCE, NEWTON = 50.0, 500.0
+#: What is left over what the second method takes, for a switch.
+FACTOR = 2.0
+#: Work a pass of APDC: a quarter more entries than A has, at twice the cost.
+APDC_COST = 2.6
+#: Work an entry touched; ``acf`` on columns streams through them.
+APDC_ENTRY, COLUMN_ENTRY = 2.0, 0.4
+#: The relative gap that expectations are for.
+USUAL = 1e-6
+
+
+def way_out(
+    problem: Problem, first: Entry, make: Callable[[Entry, object], object]
+) -> Repair | None:
+    """The repair of ``first`` as a pick for ``problem``, or None where there is no other."""
+    if not problem.has_certificate:
+        return None
+    second = alternative(problem, first)
+    if second is None:
+        return None
+    entry = SOLVERS[second].variant(problem)
+
+    def due(history: History, tol: float) -> bool:
+        digits = math.log(max(tol, 1e-15)) / math.log(USUAL)
+        goal = expected(problem, entry) * min(max(digits, 0.2), 2.0)
+        unit = work_per_entry(first) / max(problem.matrix.nnz, 1)
+        spent, left = forecast(history, tol)
+        enough = max(patience(problem, first), 0.5 * goal)
+        return spent * unit >= enough and left * unit >= FACTOR * goal
+
+    return Repair(first.name, second, due, lambda start: make(entry, start))
+
+
+def alternative(problem: Problem, first: Entry) -> str | None:
+    """The method to turn to, of those that take the problem the one expected to be fastest."""
+    if first.name == "newton" or problem.penalty.l2 == 0.0 or problem.loss.name == "poisson":
+        return None  # it does not crawl; nothing but continuation; nothing but dual ascent
+    others = ["apdc"]
+    if newton_can(problem):
+        others.append("newton")
+    if not problem.loss.blocks:
+        others.append("acf")
+    entries = [SOLVERS[name].variant(problem) for name in others if name != first.name]
+    if not entries:
+        return None
+    return min(entries, key=lambda entry: expected(problem, entry)).name
+
+
+def lesson(problem: Problem, switched: Switch | None) -> str:
+    """The solver to begin with after a repair at another penalty: not again the wrong one."""
+    if switched is None:
+        return "auto"
+    first = resolve(problem, "auto", {})
+    same = (first.name, alternative(problem, first)) == (switched.before, switched.after)
+    return switched.after if same else "auto"
+
+
+def expected(problem: Problem, entry: Entry) -> float:
+    """Work to a relative gap of USUAL, from scratch."""
+    if entry.name == "newton":
+        return newton_time(problem) / (ENTRY * max(problem.matrix.nnz, 1))
+    penalty, kappa = problem.penalty, 1.0 / max(conditioning(problem), 1e-300)
+    plain = penalty.l1 == 0.0 and not penalty.positive
+    if entry.name == "apdc":
+        return (1.0 if plain else 2.0) * APDC_COST * (10.0 + 4.0 * math.sqrt(kappa))
+    rows = 50.0
+    if rows_meet(problem) or not plain:
+        rows = 30.0 + (5.0 if problem.loss.gamma else 20.0) * kappa
+    return min(rows, NEWTON) if may_turn(problem, entry) else rows
+
+
+def patience(problem: Problem, entry: Entry) -> float:
+    """Work that a method gets before it is judged."""
+    return NEWTON if may_turn(problem, entry) else PATIENCE
+
+
+def may_turn(problem: Problem, entry: Entry) -> bool:
+    """Whether the method may turn to Newton steps by itself."""
+    from ..solvers import dual_newton  # its kernels import Numba
+
+    if entry.cls == "WorkingSetDescent":
+        return True
+    return entry.name == "acf" and dual_newton.within_reach(problem)
+
+
+def work_per_entry(entry: Entry) -> float:
+    """Work that touching an entry of A is."""
+    if entry.name == "apdc":
+        return APDC_ENTRY
+    return COLUMN_ENTRY if entry.cls == "WorkingSetDescent" else 1.0
+
+
+def forecast(history: History, tol: float) -> tuple[float, float]:
+    """(entries spent, entries left to ``tol``), from the rate over the later half of the work.
+
+    By P - D and not by its ratio to P, which stays near 1 while P itself still falls.
+    """
+    spent = history.operations[-1]
+    half = max(k for k, entries in enumerate(history.operations) if entries <= 0.5 * spent)
+    before, now, relative = history.gap[half], history.gap[-1], history.relative_gap[-1]
+    if relative <= tol:
+        return spent, 0.0
+    if not now < before < math.inf or tol == 0.0:
+        return spent, math.inf
+    rate = math.log(before / now) / (spent - history.operations[half])
+    return spent, math.log(relative / tol) / rate

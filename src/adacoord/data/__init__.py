@@ -1,0 +1,1 @@
+"""One access layer over the data: rows, columns."""

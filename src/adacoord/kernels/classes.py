@@ -1,0 +1,174 @@
+r"""The block kernels: what :mod:`.scalar` and :mod:`.rows` are to losses whose prediction is a
+vector of K numbers.
+
+A primal point is then a matrix X of shape (d, K), held by rows, so that an entry a_ij meets K
+neighbours in memory; a dual point is a row y_i of K numbers.  None of these functions allocates.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .jit import FAST, jit
+
+
+@jit
+def omega(x, w):
+    """The root of w + log w = x (Wright's omega, Lambert's W(e^x)), to rounding; ``w``: a guess.
+
+    Fourth-order steps of Fritsch, Shafer and Crowley: one from a good guess, two from the
+    starts of Lawrence, Corless and Jeffrey (Algorithm 917), which replace a bad one.
+    """
+    r = x - w - math.log(w) if w > 0.0 else np.inf
+    if not abs(r) < 0.5:
+        if x < -2.0:
+            w = math.exp(x)
+            if x < -37.0:  # w (1 - w) is w
+                return w
+            w *= 1.0 - w * (1.0 - 1.5 * w)
+        elif x < 4.0:
+            t = x - 1.0
+            w = 1.0 + t * (0.5 + t * (0.0625 + t * (-1.0 / 192.0 + t * (-1.0 / 3072.0))))
+        else:
+            log = math.log(x)
+            w = x - log + log / x
+        r = x - w - math.log(w)
+    for _ in range(6):
+        a = w + 1.0
+        c = 2.0 * a * (a + r * (2.0 / 3.0))
+        e = r / a * (c - r) / (c - 2.0 * r)
+        w *= 1.0 + e
+        if abs(e) < 1e-4:
+            break
+        r = x - w - math.log(w)
+    return w
+
+
+@jit
+def dprox_multinomial(z, b, y, s, out):
+    r"""out = argmax_v  v.z - phi*(v) - \|v-y\|^2/(2s) for the multinomial loss; b is the class.
+
+    With p = v + e_b and q = y + e_b the conditions are  log p_k + p_k/s = z_k + q_k/s - nu  and
+    sum p = 1.  Given nu they are K scalar ones, p_k = s omega(z_k + q_k/s - nu - log s), and
+    their sum is convex and decreasing in nu: Halley's step (exact for s = inf but for the third
+    order, for s = 0 too) inside a bracket.  A Newton step on the K-vector needs fewer logarithms
+    where it works, but can leave the simplex when s is large and y at its boundary.
+    """
+    n_classes = z.shape[0]
+    inv, log_s = 1.0 / s, math.log(s)
+    # The largest p_k is at least 1/K and at most 1.  Start: the conditions made linear at p = q.
+    best = -np.inf
+    top_z = top_q = total = slope = height = 0.0
+    for k in range(n_classes):
+        q = y[k] + 1.0 if k == b else y[k]
+        out[k] = q
+        if z[k] + q * inv > best:
+            best, top_z, top_q = z[k] + q * inv, z[k], q
+        if q > 0.0:
+            d = q / (1.0 + q * inv)
+            total += q
+            slope += d
+            height += d * (z[k] - math.log(q))
+    low = top_z + (top_q - 1.0) * inv
+    high = top_z + (top_q - 1.0 / n_classes) * inv + math.log(n_classes)
+    nu = (total - 1.0 + height) / slope if slope > 0.0 else low
+    if not low <= nu <= high:
+        nu = low
+    step = 0.0
+    for iteration in range(200):
+        total = slope = bend = 0.0
+        for k in range(n_classes):
+            q = y[k] + 1.0 if k == b else y[k]
+            w = omega((z[k] - nu) + q * inv - log_s, out[k] * inv)
+            p, a = s * w, 1.0 / (1.0 + w)
+            out[k] = p
+            total += p
+            slope += p * a
+            bend += p * a * a * a
+        f = total - 1.0
+        step = f / slope
+        if abs(step) <= 1e-7:  # what is left is corrected below, to second order
+            break
+        if abs(f) <= 1e-15:  # s is so small that nu cannot be told better
+            step = 0.0
+            break
+        if f > 0.0:
+            low = nu
+        else:
+            high = nu
+        if f * bend < slope * slope:
+            step /= 1.0 - 0.5 * f * bend / (slope * slope)
+        new = nu + step
+        if not low < new < high or iteration % 10 == 9:
+            new = 0.5 * (low + high)
+            if new == low or new == high:
+                step = 0.0
+                break
+        nu = new
+    rest = 0.0
+    for k in range(n_classes):
+        out[k] -= step * out[k] / (1.0 + out[k] * inv)
+        if k != b:
+            rest += out[k]
+    out[b] = max(-rest, -1.0)  # p_b - 1, without its rounding
+
+
+@jit
+def dprox_blocks(z, b, y, s, out):
+    """:func:`dprox_multinomial` over rows."""
+    for i in range(z.shape[0]):
+        dprox_multinomial(z[i], b[i], y[i], s[i], out[i])
+
+
+@jit(fastmath=FAST)
+def block_dot(indices, data, start, stop, X, out):
+    """out = a_i X, in the type of ``out``."""
+    width, real = np.uint64(out.shape[0]), out.dtype.type
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    for k in range(width):
+        out[k] = real(0)
+    e = start
+    while e + four <= stop:  # four entries at a time: 1.8 -> 0.8 us for 150 entries, K = 6
+        a, b, c, d = real(data[e]), real(data[e + one]), real(data[e + two]), real(data[e + three])
+        if indices is None:
+            h = e - start
+            g, j, f = h + one, h + two, h + three
+        else:
+            h, g = np.uint64(indices[e]), np.uint64(indices[e + one])
+            j, f = np.uint64(indices[e + two]), np.uint64(indices[e + three])
+        for k in range(width):
+            out[k] += (a * X[h, k] + b * X[g, k]) + (c * X[j, k] + d * X[f, k])
+        e += four
+    while e < stop:
+        a = real(data[e])
+        h = e - start if indices is None else np.uint64(indices[e])
+        for k in range(width):
+            out[k] += a * X[h, k]
+        e += one
+
+
+@jit(fastmath=FAST)
+def block_add(indices, data, start, stop, v, X):
+    """X += a_i' v: row j gains a_ij v."""
+    width = np.uint64(v.shape[0])
+    for e in range(start, stop):
+        value = X.dtype.type(data[e])
+        j = e - start if indices is None else np.uint64(indices[e])
+        for k in range(width):
+            X[j, k] += value * v[k]
+
+
+@jit
+def matmat(indptr, indices, data, X, out):
+    """out = A X."""
+    for i in range(np.uint64(out.shape[0])):
+        block_dot(indices, data, indptr[i], indptr[i + np.uint64(1)], X, out[i])
+
+
+@jit
+def rmatmat(indptr, indices, data, V, out):
+    """out += A' V."""
+    for i in range(np.uint64(V.shape[0])):
+        block_add(indices, data, indptr[i], indptr[i + np.uint64(1)], V[i], out)

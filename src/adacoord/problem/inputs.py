@@ -1,0 +1,126 @@
+"""Targets, weights and points as arrays, or a sentence that says what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data.matrix import LARGEST, SMALLEST
+from .losses import Loss
+from .multiclass import check_codes
+
+
+def check_flag(value: Any, name: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r}: it must be True or False")
+    return bool(value)
+
+
+def check_size(values: np.ndarray, name: str, remedy: str) -> None:
+    """Numbers whose squares and products leave float64 are refused: what is shown is the worst."""
+    size = np.abs(values)
+    if size.max() > LARGEST:
+        i = int(np.argmax(size))
+        raise ValueError(
+            f"{name} has the value {values[i]:g} at position {i}: numbers beyond {LARGEST:g} "
+            f"overflow when they are squared; {remedy}"
+        )
+    if 0.0 < size.max() < SMALLEST:
+        raise ValueError(
+            f"{name} has no value larger than {size.max():g}: the squares of such numbers vanish; "
+            f"{remedy}"
+        )
+
+
+def as_numbers(values: Any, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has dtype {array.dtype}: it must hold real numbers")
+    return array.astype(np.float64, copy=False)
+
+
+def as_vector(values: Any, n: int, name: str) -> np.ndarray:
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries: drop those rows, or fill them first")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as a vector of numbers: {error}") from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {np.shape(values)}: A has {n} rows, so {name} must have "
+            f"shape ({n},)"
+        )
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} has dtype {array.dtype}: it must hold real numbers; encode labels as "
+            "numbers first"
+        )
+    array = array.astype(np.float64)  # a copy: the problem must not change with the caller's array
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise ValueError(
+            f"{name} has the value {array[bad[0]]} at position {bad[0]}: every value must be a "
+            "finite number; drop or impute missing values"
+        )
+    return array
+
+
+def check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
+    b = as_vector(b, n, "b")
+    if loss.task == "classification":
+        labels = np.unique(b)
+        if not np.isin(labels, (-1.0, 1.0)).all():
+            shown = ", ".join(f"{v:g}" for v in labels[:5]) + (", ..." if labels.size > 5 else "")
+            raise ValueError(
+                f'b has the labels {shown}: loss="{loss.name}" takes -1 and +1; encode two '
+                "classes with numpy.where(b == positive_label, 1, -1)"
+            )
+        if labels.size == 1:
+            raise ValueError(
+                f"b has the single label {labels[0]:g}: a classifier needs rows of both classes"
+            )
+    if loss.task == "multiclass":
+        return check_codes(b, loss.name)
+    check_size(b, "b", "rescale the targets")
+    if loss.task == "count" and b.min() < 0.0:
+        raise ValueError(
+            f'b has the value {b.min():g}: loss="{loss.name}" takes counts, zero or more'
+        )
+    return b
+
+
+def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    w = as_vector(sample_weight, n, "sample_weight")
+    if w.min() < 0.0:
+        i = int(np.argmin(w))
+        raise ValueError(
+            f"sample_weight has the value {w[i]:g} at position {i}: weights must be zero or more"
+        )
+    if not w.any():
+        raise ValueError("sample_weight is zero for every row: at least one must be positive")
+    check_size(w, "sample_weight", "rescale the weights, and the penalty with them")
+    least = np.min(w, where=w > 0.0, initial=np.inf)
+    if least < SMALLEST:
+        raise ValueError(
+            f"sample_weight has the value {least:g} at position {int(np.argmax(w == least))}: a "
+            f"weight below {SMALLEST:g} is lost beside the others; use 0 to leave the row out"
+        )
+    return w
+
+
+def check_penalty(l1: float, l2: float) -> None:
+    for name, value in (("l1", l1), ("l2", l2)):
+        if value != 0.0 and not SMALLEST <= value <= LARGEST:
+            raise ValueError(
+                f"{name}={value!r}: a penalty must be 0 or between {SMALLEST:g} and {LARGEST:g}, "
+                "so that its products are numbers; rescale the data, or use 0"
+            )

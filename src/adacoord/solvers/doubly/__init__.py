@@ -1,0 +1,1 @@
+"""DSPDC and SPD1-VR: doubly stochastic methods."""

@@ -1,0 +1,1 @@
+"""Coordinate ascent on the rows of the dual."""

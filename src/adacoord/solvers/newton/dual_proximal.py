@@ -1,0 +1,195 @@
+r"""Newton's method for the rest of a dual ascent, where there are few columns.
+
+Problem     max_y D(y) - sum_i W_i/N (y_i - y_i^k)^2/(2 sigma), the proximal point of the dual at
+            y^k, which is min_{x,c} Psi(x, c) = l2/2 |x|^2 + sum_i W_i/N phi_i^sigma(a_i.x + c),
+            (phi_i^sigma)' = dprox(., b_i, y_i^k, sigma): smooth, and piecewise quadratic where phi
+            has kinks (Rockafellar's augmented Lagrangian, by a semismooth Newton method)
+Step        H d = -grad Psi,  H = l2 I + A' diag(W h/N) A,  h = dprox' there, by Cholesky; then a
+            point of the line on which the slope of Psi has fallen enough
+Stages      when the gap of the subproblem, |grad Psi|^2/(2 l2), is below its proximal term,
+            y^{k+1} = dprox(z) and sigma doubles.  Smooth losses start at a sigma that makes it
+            plain Newton.
+Cost        two products with A, the rows with h > 0 once against themselves, d^3/6
+
+Hinge, C = 100, unit rows, to a relative gap of 1e-6: 64 steps on w8a and 61 on a9a, after 8 passes
+of ACF, which alone takes 768 and 563 (liblinear on w8a: over 30,000); 77 on w8a for C = 1000.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ...kernels.codes import LOGISTIC, MARGIN
+from ...kernels.jit import FAST, jit
+from ...kernels.scalar import dprox
+from ...linalg.blas import one_thread
+
+#: sigma over the mean step of coordinate ascent in the first stage; over 1/gamma for smooth losses.
+FIRST, FIRST_SMOOTH, GROWTH = 10.0, 1e4, 2.0
+#: The largest sigma over the first: y = y^k + sigma (z - b) magnifies what z has rounded away.
+LARGEST = 1e8
+#: The slope along the line, in units of the first one, between which a step is taken.
+SHORT, OVER = -0.5, 0.1
+#: A step may cost so many passes of coordinate ascent, and the matrix H so many columns.
+WORTH, COLUMNS = 15.0, 3000
+
+
+def affordable(problem, rows: np.ndarray) -> bool:
+    """Whether a Newton step with the curvature of ``rows`` is cheap beside its products with A."""
+    return _affordable(problem, rows, 1.0)
+
+
+def within_reach(problem) -> bool:
+    """Whether they may become cheap: at an optimum with kinks at most d rows have curvature."""
+    rows = problem.active
+    share = 1.0 if problem.loss.gamma else min(1.0, problem.d / max(rows.size, 1))
+    return _affordable(problem, rows, share)
+
+
+def _affordable(problem, rows: np.ndarray, share: float) -> bool:
+    d = problem.d
+    if d > COLUMNS or problem.penalty.l1 > 0.0 or problem.penalty.positive:
+        return False
+    pairs = share * float(np.sum(problem.matrix.row_sizes[rows].astype(np.float64) ** 2))
+    # LAPACK does some eight multiplications in the time of one entry of A
+    return pairs + d**3 / 48.0 <= 2.0 * WORTH * problem.matrix.nnz
+
+
+def first_sigma(loss, step: float) -> float:
+    """sigma of the first stage; ``step`` is the mean step of coordinate ascent."""
+    return max(FIRST * step, FIRST_SMOOTH / loss.gamma if loss.gamma else 0.0)
+
+
+def newton_step(problem, weight, center, sigma, largest, fresh, x, c, z):
+    """One step, in the next stage where this one is solved; ``fresh``: it has just begun.
+
+    Returns (center, sigma, fresh, x, c, z, y, entries touched).
+    """
+    loss, matrix, l2 = problem.loss, problem.matrix, problem.penalty.l2
+    law = (loss.code, *loss.constants)
+    y, h = np.empty(problem.n), np.empty(problem.n)
+
+    def gradients():
+        respond(*law, z, problem.b, center, sigma, y, h)
+        return l2 * x + matrix.tdot(weight * y), float(np.sum(weight * y)), np.sum(weight * h)
+
+    gx, gc, held = gradients()
+    touched = matrix.nnz
+    if not fresh:
+        proximal = float(np.sum(weight * np.square(y - center))) / (2.0 * sigma)
+        gap = float(np.sum(gx * gx)) / (2.0 * l2)
+        if problem.intercept:
+            gap += gc * gc / (2.0 * held) if held else np.inf
+        if gap <= proximal:
+            center, sigma = y.copy(), min(GROWTH * sigma, largest)
+            gx, gc, held = gradients()
+            touched += matrix.nnz
+    curved = np.flatnonzero(weight * h)
+    d = x.size
+    H = np.zeros((d + problem.intercept, d + problem.intercept))
+    weighted_gram(*matrix.arrays, curved.astype(np.uint32), weight * h, H)
+    H[np.arange(d), np.arange(d)] += l2
+    gradient = gx
+    if problem.intercept:
+        gradient = np.append(gx, gc)
+        H[-1, :-1] = matrix.tdot(weight * h)
+        # without a curved row nothing holds c, and rounding may undo what little does
+        H[-1, -1] = (held or 1.0) * (1.0 + 1e-10)
+    step = solve(H, -gradient)
+    dx, dc = step[:d], (float(step[-1]) if problem.intercept else 0.0)
+    dz = matrix.dot(dx) + dc
+    linear, square = l2 * float(np.sum(x * dx)), l2 * float(np.sum(dx * dx))
+
+    def slope(t):
+        return linear + t * square + slope_along(
+            *law, z, dz, t, problem.b, center, sigma, weight)
+
+    t = step_length(slope, -float(np.sum(gradient * step)))
+    x, c, z = x + t * dx, c + t * dc, z + t * dz
+    respond(*law, z, problem.b, center, sigma, y, h)
+    sizes = matrix.row_sizes[curved].astype(np.float64)
+    touched += matrix.nnz + int(np.sum(sizes * sizes))
+    return center, sigma, False, x, c, z, y, touched
+
+
+def solve(H: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """H^{-1} right for the lower triangle of a matrix that only rounding makes indefinite."""
+    ridge = 0.0
+    while True:
+        try:
+            with one_thread():
+                factor = cho_factor(H + np.diag(np.full(right.size, ridge)) if ridge else H,
+                                    lower=True, check_finite=False)
+                return cho_solve(factor, right, check_finite=False)
+        except LinAlgError:
+            ridge = max(100.0 * ridge, 1e-14 * float(np.abs(np.diag(H)).max()))
+            if not 0.0 < ridge < np.inf:
+                return np.full(right.size, np.nan)
+
+
+def step_length(slope, first: float) -> float:
+    """A t in (0, 1] where the increasing ``slope(t)``, -first at 0, lies in [SHORT, OVER] first.
+
+    t = 1 is taken if the slope there is not above; the bracket is cut by regula falsi, kept away
+    from its ends.
+    """
+    low, high, at_low, at_high, t = 0.0, 1.0, -first, first, 1.0
+    for _ in range(30):
+        value = slope(t)
+        if value <= OVER * first and (t == 1.0 or value >= SHORT * first):
+            break
+        if value > 0.0:
+            high, at_high = t, value
+        else:
+            low, at_low = t, value
+        share = at_low / (at_low - at_high)
+        t = low + (high - low) * min(max(share, 0.1), 0.9)
+    return t
+
+
+@jit
+def respond(code, alpha, epsilon, lo, hi, z, b, center, sigma, y, h):
+    """y = dprox(z) at the centre, and its derivative h."""
+    for i in range(z.shape[0]):
+        v = dprox(code, alpha, epsilon, lo, hi, z[i], b[i], center[i], sigma)
+        y[i] = v
+        if code <= MARGIN:
+            first, last = lo, hi
+            if code == MARGIN and b[i] < 0.0:
+                first, last = -hi, -lo
+            inside = first < v < last and (epsilon == 0.0 or v != 0.0)
+            h[i] = sigma / (1.0 + sigma * alpha) if inside else 0.0
+        else:  # 1/h = 1/sigma + phi*''(v), and phi*'' = 1/k
+            k = -b[i] * v * (1.0 + b[i] * v) if code == LOGISTIC else v + b[i]
+            h[i] = sigma * k / (sigma + k)
+
+
+@jit
+def slope_along(code, alpha, epsilon, lo, hi, z, dz, t, b, center, sigma, weight):
+    """sum_i w_i dprox(z_i + t dz_i) dz_i."""
+    total = 0.0
+    for i in range(z.shape[0]):
+        at = z[i] + t * dz[i]
+        total += weight[i] * dz[i] * dprox(
+            code, alpha, epsilon, lo, hi, at, b[i], center[i], sigma)
+    return total
+
+
+@jit(fastmath=FAST)
+def weighted_gram(indptr, indices, data, rows, weight, H):
+    """The lower triangle of H += sum_i w_i a_i a_i'."""
+    for t in range(rows.shape[0]):
+        i = np.uint64(rows[t])
+        start, stop = indptr[i], indptr[i + np.uint64(1)]
+        for k in range(start, stop):
+            scaled = weight[i] * data[k]
+            if indices is None:
+                j = k - start
+                for m in range(start, k + np.uint64(1)):
+                    H[j, m - start] += scaled * data[m]
+            else:
+                j = indices[k]
+                for m in range(start, stop):
+                    if indices[m] <= j:
+                        H[j, indices[m]] += scaled * data[m]

@@ -1,0 +1,169 @@
+r"""Newton's method with Cholesky's factorisation, for problems with a small side.
+
+Problem     min P(x, c) for a loss with a continuous slope and g(x) = l2/2 |x|^2; l2 = 0 too
+Step        (dx, dc) of :mod:`.newton_systems`; where phi' has kinks (smooth_hinge, huber, ...)
+            one of its slopes is the curvature there.  d x d, or n x n where n < d and l2 > 0
+Line        t = 1 where the slope of P along the step fell to HALF of what it was, else the root
+            of that slope, by Newton's method in a bracket: O(n) a trial, no product with A
+Squared     the Hessian never changes: one factorisation, and each further pass is a step of
+            iterative refinement
+A pass      is one iteration: two products with A and one with A' (n x n: with K = A A'), the Gram
+            matrix (each pair of entries of a row once) and the factorisation (m^3/6).
+            ``operations`` counts all of it
+Dual        y = phi'(Ax + c), which closes the gap at the optimum
+Stops       never: the monitor does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...linalg.blas import one_thread
+from ..base import Solver, start_point
+from .kernels import along_line, along_line_blocks, expand_blocks, expand_rows, line_start
+from .systems import smaller_side
+
+#: A step is taken whole when the slope at its end is at most this share of that at its start.
+HALF = 0.5
+#: A slope below this share of P is rounding: the step is refinement, and taken whole.
+ROUNDING = 1e-14
+#: Curvature below this share of the bound 1/gamma is none: the bound then takes its place.
+FLAT = 1e-10
+
+
+class Newton(Solver):
+    """Newton's method; see the module's docstring."""
+
+    name = "newton"
+    check_cost = 0.2  # a check after every iteration: it costs two of its many products
+    _state = ("t", "c")
+
+    def __init__(self, problem, rng, start=None):
+        super().__init__(problem, rng, start)
+        w = np.ones(problem.n) if problem.weights is None else problem.weights
+        self.losses = (_Blocks if problem.loss.blocks else _Scalars)(problem, w / problem.n)
+        self.system = smaller_side(problem)
+        x, self.c, _ = start_point(problem, start)  # in float64 whatever the data
+        with np.errstate(over="ignore", invalid="ignore"):
+            if start is not None and not problem.primal(x, self.c) <= problem.null_value:
+                x, self.c, _ = start_point(problem, None)  # worse than zero, or overflows
+        self.t = self.system.start(x)
+        self.point = None  # what the losses are at (t, c)
+        self.fixed = problem.loss.name == "squared"
+        self.factorised = False
+
+    @property
+    def x(self):
+        return self.system.x(self.t)
+
+    @property
+    def intercept(self):
+        return self.c
+
+    def advance(self, passes):
+        with one_thread():
+            super().advance(passes)
+
+    def restore(self, state):
+        super().restore(state)
+        self.point = None
+
+    def _pass(self):
+        l2, losses, system = self.problem.penalty.l2, self.losses, self.system
+        if self.point is None:
+            self._expand()
+        ax, value, p, curvature = self.point
+        if not (self.fixed and self.factorised):
+            system.factorise(curvature)
+            self.factorised = True
+        dt, dc = system.step(self.t, p)
+        adx = system.predict(dt)
+        z, dz = ax + self.c, adx + dc
+        # P along the step: the losses, and a parabola for the penalty
+        xx, xdx, dxdx, slope = line_start(
+            self.t.ravel(), dt.ravel(), system.dual(self.t, ax).ravel(),
+            system.dual(dt, adx).ravel(), p.ravel(), dz.ravel(),
+        )
+        constant, tilt, bend = 0.5 * l2 * xx, l2 * xdx, l2 * dxdx
+        value, slope = value + constant, slope + tilt
+
+        def along(t):
+            total, first, second = losses.along(z, dz, t)
+            total += constant + t * (tilt + 0.5 * t * bend)
+            return total, first + tilt + t * bend, second + bend
+
+        t = 1.0
+        if -slope > ROUNDING * abs(value):
+            t = line_search(along, value, slope)
+        self.t, self.c = self.t + t * dt, self.c + t * dc
+        self._expand()
+        self.operations += 3 * self.problem.matrix.nnz
+        if self.passes == 0 or not self.fixed:
+            self.operations += system.cost
+
+    def _expand(self):
+        """The losses at (t, c): A x, their sum, w phi' and the curvatures; and y = phi'."""
+        ax = self.system.predict(self.t)
+        value, self.y, p, curvature = self.losses.expand(ax + self.c)
+        self.point = ax, value, p, curvature
+
+
+class _Scalars:
+    """The losses of one number a row, and what a Hessian needs of them."""
+
+    def __init__(self, problem, w):
+        self.problem, self.w, self.total = problem, w, float(np.sum(w))
+        self.arguments = problem.loss.code, *problem.loss.constants
+
+    def expand(self, z):
+        """(sum w phi, phi', w phi', w phi'') at z."""
+        y, p, D = np.empty_like(z), np.empty_like(z), np.empty_like(z)
+        value, curvature = expand_rows(*self.arguments, z, self.problem.b, self.w, y, p, D)
+        gamma = self.problem.loss.gamma
+        if gamma * curvature <= FLAT * self.total and gamma > 0.0:
+            D = self.w / gamma
+        return value, y, p, D
+
+    def along(self, z, dz, t):
+        return along_line(*self.arguments, z, dz, self.problem.b, self.w, t)
+
+
+class _Blocks:
+    """The multinomial loss: its Hessian is made of the probabilities."""
+
+    def __init__(self, problem, w):
+        self.problem, self.w = problem, w
+
+    def expand(self, z):
+        """(sum w phi, phi', w phi', (probabilities, w)) at z."""
+        y = np.empty_like(z)
+        value = expand_blocks(z, self.problem.b, self.w, y)
+        probabilities = y.copy()
+        probabilities[np.arange(self.problem.n), self.problem.b] += 1.0
+        return value, y, self.w[:, None] * y, (probabilities, self.w)
+
+    def along(self, z, dz, t):
+        return along_line_blocks(z, dz, self.problem.b, self.w, t)
+
+
+def line_search(along, start, slope):
+    """A step t > 0 at which a convex function is nearly least; ``start``, ``slope``: those at 0.
+
+    ``along(t)`` gives value, slope and curvature.  Newton's method for a root of the slope, kept
+    in a bracket that doubles until it holds one.
+    """
+    low, high, t = 0.0, np.inf, 1.0
+    for trial in range(100):
+        value, first, second = along(t)
+        if abs(first) <= -HALF * slope and value <= start + ROUNDING * abs(start):
+            return t
+        if first < 0.0:
+            low = t
+        else:  # also where exp has overflowed to inf or NaN
+            high = t
+        t = t - first / second if second > 0.0 and np.isfinite(first) else np.nan
+        if high == np.inf:
+            t = t if low < t < 4.0 * low else 2.0 * low
+        elif trial % 2 or not low < t < high:  # Newton alone creeps down an exponential
+            t = 0.5 * (low + high)
+    return low

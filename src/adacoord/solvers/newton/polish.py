@@ -1,0 +1,280 @@
+r"""The last digits of problems with kinks: Newton's method on the optimality conditions.
+
+A certificate of 1e-8 leaves coefficients with four good digits.  Near the optimum it is known
+which rows sit at a kink of their loss and which coefficients are zero; given these, the
+conditions
+
+.. math::
+
+    \tfrac1n A_S^T (w y) + l_2 x_S + l_1 \mathrm{sign}(x_S) = 0, \qquad \sum_i w_i y_i = 0,
+    \qquad y_i = \phi_i'(z_i) \;\text{or}\; z_i = \text{the kink}, \qquad z = A x + c
+
+are linear in what is unknown, x_S, c and the y of the rows at kinks (semi-smooth Newton, or the
+primal-dual active set method).  S holds the columns that are not zero, K the rows at a kink; both
+are guessed anew before each step, from the proximal steps that leave an optimal point where it
+is.  When a guess comes back the same, the system was the right one and the point is exact to
+rounding.
+
+Losses without kinks need no guess of rows and are left to :mod:`._bare_newton`; where that has
+too many columns, S alone is guessed here.
+
+Nothing here is trusted: who calls :func:`polish` judges the point by its certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ...linalg.blas import one_thread
+from ...problem import Problem
+from .bare_kernels import respond
+from .kernels import expand_rows
+
+#: Unknowns of the largest indefinite system: what a step costs stays below some 20 ms.
+UNKNOWNS = 400
+#: Steps of one attempt.
+STEPS = 20
+#: Systems of a smaller reciprocal condition number are solved by their singular values.
+SINGULAR = 1e-13
+
+
+def polish(
+    problem: Problem, x: np.ndarray, intercept: float, y: np.ndarray, steps: int = STEPS,
+    degenerate: bool = True,
+):
+    """(x, intercept, y) exact to rounding, and the steps it took; None where no guess settles.
+
+    ``degenerate``: whether to go on with more rows at kinks than can be met by themselves (of
+    which some repeat others), which takes singular values: 5 ms on 1797 x 64 numbers.
+    """
+    with one_thread(), np.errstate(all="ignore"):
+        conditions = Conditions(problem, degenerate)
+        x, c, y = conditions.inside(x), float(intercept), np.asarray(y, dtype=np.float64)
+        last, changes = None, np.inf
+        for step in range(1, min(steps, STEPS) + 1):
+            guess = conditions.guess(x, c, y)
+            if last is not None:
+                before, changes = changes, guess.differs(last)
+                # Attempts that succeed change less of the guess each time (6, 2, 0); those that
+                # do not wander about.
+                if changes >= before > 0:
+                    return None
+            new = conditions.step(x, c, y, guess)
+            if new is None or not np.isfinite(new[1] + new[0].sum() + new[2].sum()):
+                return None
+            moved = max(_share(new[0] - x, new[0]), _share(new[2] - y, new[2]))
+            x, c, y = new
+            if moved <= 1e-11 and changes == 0:
+                return (conditions.outside(x), c, y), step
+            last = guess
+    return None
+
+
+def _share(change: np.ndarray, of: np.ndarray) -> float:
+    size = float(np.abs(of).max(initial=0.0))
+    return float(np.abs(change).max(initial=0.0)) / size if size > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Which rows are at a kink and which columns are not zero; z and v are those it came from.
+
+    ``rows`` is None for losses without kinks; ``signs`` of the columns, None where none can be 0.
+    """
+
+    rows: np.ndarray | None
+    signs: np.ndarray | None
+    z: np.ndarray
+    v: np.ndarray | None
+
+    def differs(self, other: Guess) -> int:
+        """In how many rows and columns."""
+        rows = 0 if self.rows is None else np.count_nonzero(self.rows != other.rows)
+        return rows + (0 if self.signs is None else np.count_nonzero(self.signs != other.signs))
+
+
+class Conditions:
+    """The optimality conditions of one problem, on a dense copy of its data.
+
+    Without l1 and signs x lies in the span of the rows: where they are fewer than the columns,
+    an orthogonal basis of theirs takes the place of the columns.
+    """
+
+    def __init__(self, problem: Problem, degenerate: bool = True):
+        self.degenerate = degenerate
+        self.problem, penalty = problem, problem.penalty
+        self.A, self.basis = problem.matrix.dense, None
+        self.sparse = penalty.l1 > 0.0 or penalty.positive
+        if not self.sparse and problem.n < problem.d:
+            self.basis, self.A = problem.matrix.row_space
+        self.w = (np.ones(problem.n) if problem.weights is None else problem.weights) / problem.n
+        self.kinked = not problem.loss.differentiable
+        self.everything = slice(None)
+        self.law = problem.loss.code, *problem.loss.constants
+        # Proximal steps of the size of the curvature they meet.
+        norms = problem.matrix.squared_norms
+        self.dual_step = 1.0 / max(float(np.mean(norms)), 1e-300)
+        self.primal_step = 1.0 / max(float(np.sum(self.w * norms)), 1e-300)
+
+    def inside(self, x):
+        x = np.asarray(x, dtype=np.float64)
+        return x if self.basis is None else self.basis.T @ x
+
+    def outside(self, x):
+        return x if self.basis is None else self.basis @ x
+
+    def guess(self, x, c, y) -> Guess:
+        """From the proximal steps that leave an optimal point where it is."""
+        penalty = self.problem.penalty
+        z = self.A @ x + c
+        v, rows = self._respond(z, y) if self.kinked else (None, None)
+        if not self.sparse:
+            return Guess(rows, None, z, v)
+        slopes = y if self.kinked else self.problem.loss.derivative(z, self.problem.b)
+        moved = x - self.primal_step * (self.A.T @ (self.w * slopes) + penalty.l2 * x)
+        size = moved if penalty.positive else np.abs(moved)
+        columns = size > self.primal_step * penalty.l1
+        return Guess(rows, np.where(columns, np.sign(moved), 0.0), z, v)
+
+    def _respond(self, z, y):
+        """The dual prox, and the rows it leaves at a kink."""
+        v, kink = np.empty(z.size), np.empty(z.size, dtype=bool)
+        respond(*self.law, z, self.problem.b, y, self.dual_step, self.w, v, kink)
+        return v, kink
+
+    def step(self, x, c, y, guess):
+        """Solve the linear system that the guess leaves; None where it is too large, or has none.
+
+        Unknown are x_S, c and the y of the rows at kinks; the other y_i are given by the loss.
+        """
+        penalty, A, z, v = self.problem.penalty, self.A, guess.z, guess.v
+        S, signs = self.everything, 0.0
+        if self.sparse:
+            S = guess.signs.nonzero()[0]
+            x, signs = np.where(guess.signs != 0.0, x, 0.0), penalty.l1 * guess.signs[S]
+            z = A @ x + c
+            v = self._respond(z, y)[0] if self.kinked else None
+            A = A[:, S]
+        if self.kinked:
+            K = guess.rows.nonzero()[0]
+            y = np.where(guess.rows, y, v)
+            kinks = self.problem.b[K]
+            if self.law[2] > 0.0:
+                kinks = kinks + self.law[2] * np.sign(v[K])
+            solve, B, given = self._at_kinks, A[K], kinks - z[K]
+        else:
+            if A.shape[1] > UNKNOWNS:
+                return None
+            y, given = self._expand(z)
+            solve, B = self._on_columns, A
+        p = self.w * y
+        found = solve(B, A.T @ p + penalty.l2 * x[S] + signs, float(p.sum()), given)
+        if found is None:
+            return None
+        dx, dc, dp = found
+        x, c = x.copy(), c + dc
+        x[S] += dx
+        if self.kinked:
+            y[K] += dp / self.w[K]
+        else:
+            y = self.problem.loss.derivative(self.A @ x + c, self.problem.b)
+        return x, c, y
+
+    def _at_kinks(self, B, gradient, total, missing):
+        """(dx, dc, dp) with l2 dx + B'dp = -gradient, sum dp = -total, B dx + dc = missing.
+
+        By Cholesky's factorisation of BB'/l2, bordered by the intercept, where the rows are
+        independent; a tenth of what the whole system costs.
+        """
+        l2, intercept, k = self.problem.penalty.l2, self.problem.intercept, len(B)
+        if l2 > 0.0 and k == 0:  # nothing holds c, which stays
+            return -gradient / l2, 0.0, np.zeros(0)
+        if l2 > 0.0 and k <= B.shape[1] + intercept:
+            G = B @ B.T / l2
+            # sum dp = -total, times any number, may be added to each equation: it makes the
+            # intercept's ones part of a matrix that is definite with up to d + 1 rows
+            shift = float(G.trace()) / k if intercept else 0.0
+            factor, failed = lapack.dpotrf(G + shift, lower=1)
+            if not failed and reciprocal_condition(factor) > SINGULAR:
+                right = -(missing + B @ gradient / l2) - shift * total
+                dp = lapack.dpotrs(factor, right, lower=1)[0]
+                dc = 0.0
+                if intercept:
+                    ones = lapack.dpotrs(factor, np.ones(k), lower=1)[0]
+                    dc = -(total + float(dp.sum())) / float(ones.sum())
+                    dp = dp + dc * ones
+                return -(gradient + B.T @ dp) / l2, dc, dp
+        d = gradient.size
+        m = d + intercept
+        if m + k > UNKNOWNS or (l2 > 0.0 and not self.degenerate):
+            return None
+        M, right = np.zeros((m + k, m + k)), np.zeros(m + k)
+        M[np.arange(d), np.arange(d)] = l2
+        M[m:, :d] = B
+        M[m:, d:m] = 1.0
+        M[:m, m:] = M[m:, :m].T
+        right[:d], right[d:m], right[m:] = -gradient, -total, missing
+        delta = solve_symmetric(M, right, exact=False)
+        if delta is None:
+            return None
+        return delta[:d], float(delta[d]) if intercept else 0.0, delta[m:]
+
+    def _on_columns(self, B, gradient, total, curvature):
+        """(dx, dc, None) of a Newton step."""
+        d, intercept = gradient.size, self.problem.intercept
+        if intercept:
+            B, gradient = np.column_stack([B, np.ones(len(B))]), np.append(gradient, total)
+        M = _gram(B, self.w * curvature)
+        M[np.arange(d), np.arange(d)] += self.problem.penalty.l2
+        delta = solve_symmetric(M, -gradient, exact=True)
+        if delta is None:
+            return None
+        return delta[:d], float(delta[d]) if intercept else 0.0, None
+
+    def _expand(self, z):
+        """phi' and phi''."""
+        n = self.problem.n
+        y, p, curvature = np.empty(n), np.empty(n), np.empty(n)
+        expand_rows(*self.law, z, self.problem.b, np.ones(n), y, p, curvature)
+        return y, curvature
+
+
+def reciprocal_condition(factor: np.ndarray) -> float:
+    """About the reciprocal condition number of LL', from the diagonal of L."""
+    diagonal = factor.diagonal()
+    return float(diagonal.min() / diagonal.max()) ** 2
+
+
+def _gram(B, weight):
+    """B' diag(weight) B over the rows that have a weight: few, for the losses of margins."""
+    rows = np.flatnonzero(weight)
+    if rows.size < 0.7 * weight.size:
+        B, weight = B[rows], weight[rows]
+    return (B.T * weight) @ B
+
+
+def solve_symmetric(M, right, exact):
+    """The shortest solution: degenerate optima leave directions that are free.
+
+    Where there is none, as where no row bends in the direction of the intercept, None if it has
+    to be ``exact``: more rows guessed at a kink than fit there leave the next guess a better one.
+    """
+    if right.size == 0:  # x = 0 without an intercept, and nothing at a kink
+        return right
+    scale = np.sqrt(np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300))
+    scaled, right = M / np.outer(scale, scale), right / scale
+    factors, pivots, failed = lapack.dgetrf(scaled)
+    if not failed:
+        condition, failed = lapack.dgecon(factors, np.abs(scaled).sum(axis=0).max(initial=0.0))
+        if condition > SINGULAR and not failed:
+            return lapack.dgetrs(factors, pivots, right)[0] / scale
+    if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
+        return None  # an overflow: no step is worth trying
+    delta = np.linalg.lstsq(scaled, right, rcond=SINGULAR)[0]
+    missed = np.max(np.abs(scaled @ delta - right), initial=0.0)
+    if exact and missed > 1e-6 * np.max(np.abs(right), initial=0.0):
+        return None
+    return delta / scale

@@ -1,0 +1,250 @@
+r"""The linear systems of Newton's method, on the smaller side of the data.
+
+With p_i = w_i phi_i'(z_i)/n and D = diag(w_i phi_i''(z_i))/n at z = A x + c, a step (dx, dc) solves
+
+.. math::
+
+    (A^T D A + l_2 I)\, dx + A^T D 1\, dc &= -(A^T p + l_2 x) \\
+    1^T D A\, dx + 1^T D 1\, dc           &= -1^T p
+
+by Cholesky's factorisation, in float64 whatever the data.  Each system here offers
+
+``start(x)``     the coefficients it works with, from a point
+``x(t)``         the primal point of its coefficients
+``predict(t)``   A x(t)
+``dual(t, z)``   what x(t).x(s) = dual(t, predict(t)).s takes: |x|^2 without x
+``factorise(D)`` the matrix of the curvatures D
+``step(t, p)``   (dt, dc)
+``cost``         multiply-adds of a step, beside products with A
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import helmert
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from ...data.columns import as_scipy
+from ...linalg.blas import one_thread
+from ...problem import Problem
+from .kernels import sparse_gram
+from .size import dual_side
+
+#: Of the diagonal, where nothing else makes the system definite: the null directions of an
+#: unpenalised problem stay where they are, the others lose a share of 1e-12 cond(H) an iteration.
+RIDGE = 1e-12
+#: Entries of the blocks of rows that dense products are made of (32 MB).
+BLOCK = 2**22
+
+
+def smaller_side(problem: Problem):
+    """The system of ``problem``."""
+    if problem.loss.blocks:
+        return Multinomial(problem)
+    return Kernel(problem) if dual_side(problem) else Primal(problem)
+
+
+class Cholesky:
+    """H = L L', with a ridge where H is not definite to rounding; ``H`` is overwritten."""
+
+    def __init__(self, H: np.ndarray, ridge: float = 0.0):
+        diagonal = H.diagonal().copy()
+        scale = np.where(diagonal > 0.0, diagonal, 1.0)
+        corner = np.einsum("ii->i", H)
+        while True:
+            corner[:] = diagonal + ridge * scale
+            # a symmetric C array is its own Fortran transpose; the lower half of H stays
+            self.factor, failed = dpotrf(H.T, lower=1, clean=0, overwrite_a=1)
+            if not failed:
+                return
+            ridge = max(100.0 * ridge, 1e-14)
+            H[:] = np.tril(H, -1)
+            H += H.T.copy()
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        return dpotrs(self.factor, r, lower=1)[0]
+
+
+class Primal:
+    """d x d: t = x.  The intercept is eliminated, which centres the columns (weighted by D)."""
+
+    def __init__(self, problem: Problem):
+        self.problem, self.l2 = problem, problem.penalty.l2
+        self.ridge = RIDGE if self.l2 == 0.0 else 0.0
+        m = problem.matrix
+        pairs = m.shape[0] * m.shape[1] * (m.shape[1] + 1) if m.is_dense else int(
+            np.sum(m.row_sizes * (m.row_sizes + 1)))
+        self.cost = pairs // 2 + m.shape[1] ** 3 // 6
+
+    def start(self, x):
+        return x
+
+    def x(self, t):
+        return t
+
+    def predict(self, t):
+        return self.problem.matrix.dot(t)
+
+    def dual(self, t, z):
+        return t
+
+    def factorise(self, D):
+        m = self.problem.matrix
+        self.total = float(np.sum(D))
+        centre = np.zeros(m.shape[1])
+        if self.problem.intercept:
+            centre = m.tdot(D) / self.total
+        if m.is_dense:
+            H = _dense_gram(as_scipy(m), centre, np.sqrt(D))
+        else:
+            H = np.zeros((m.shape[1], m.shape[1]))
+            sparse_gram(*m.arrays, D, H)
+            if self.problem.intercept:
+                H -= self.total * np.multiply.outer(centre, centre)
+        np.einsum("ii->i", H)[:] += self.l2
+        self.centre, self.factor = centre, Cholesky(H, self.ridge)
+
+    def step(self, x, p):
+        g = self.problem.matrix.tdot(p) + self.l2 * x
+        if not self.problem.intercept:
+            return -self.factor.solve(g), 0.0
+        g_c = float(np.sum(p))
+        dx = -self.factor.solve(g - self.centre * g_c)
+        return dx, -g_c / self.total - float(np.sum(self.centre * dx))
+
+
+class Kernel:
+    """n x n, for l2 > 0: x = A'v, K = A A', and v = -p/l2 at the optimum.
+
+    With S = sqrt(D) and B = S K S + l2 I a step from the residual r = p + l2 v is
+    dv = -M^-1 (r + D 1 dc), M = D K + l2 I, where 1'(v + dv) = 0 gives dc.  M^-1 S q = S B^-1 q
+    for the part of r on rows with D_i > 0, without the cancellation that Woodbury's formula has
+    where K outweighs l2; M^-1 r = r/l2 - S B^-1 S K r/l2 for the rest.
+    """
+
+    def __init__(self, problem: Problem):
+        self.problem, self.l2 = problem, problem.penalty.l2
+        m = problem.matrix
+        n, d = m.shape
+        if m.is_dense:
+            A = as_scipy(m).astype(np.float64, copy=False)
+            with one_thread():
+                self.K = A @ A.T
+        else:
+            self.K = np.zeros((n, n))
+            sparse_gram(*m.columns.arrays, np.ones(d), self.K)
+        self.cost = n * n + n**3 // 6
+
+    def start(self, x):
+        """The v of the same predictions, K v = A x: the part of x that A does not see goes."""
+        z = self.problem.matrix.dot(x)
+        return Cholesky(self.K.copy()).solve(z) if z.any() else z
+
+    def x(self, t):
+        return self.problem.matrix.tdot(t)
+
+    def predict(self, t):
+        return self.K @ t
+
+    def dual(self, t, z):
+        return z
+
+    def factorise(self, D):
+        self.S = np.sqrt(D)
+        B = self.S[:, None] * self.K * self.S
+        np.einsum("ii->i", B)[:] += self.l2
+        self.factor = Cholesky(B)
+        self.flat = self.S == 0.0
+        if self.problem.intercept:
+            self.lift = self.S * self.factor.solve(self.S)  # M^-1 D 1
+
+    def step(self, v, p):
+        r = p + self.l2 * v
+        flat = np.where(self.flat, r, 0.0) / self.l2
+        inner = np.where(self.flat, 0.0, r) / np.where(self.flat, 1.0, self.S)
+        if flat.any():
+            inner -= self.S * (self.K @ flat)
+        dv = -flat - self.S * self.factor.solve(inner)
+        if not self.problem.intercept:
+            return dv, 0.0
+        dc = float(np.sum(v + dv)) / float(np.sum(self.lift))
+        return dv - dc * self.lift, dc
+
+
+class Multinomial:
+    """d (K-1) x d (K-1): t = X Q, where the columns of Q are an orthonormal basis of sum_k = 0.
+
+    Adding one vector to all classes changes no probability: the penalty wants the classes to sum
+    to 0, and without one (intercepts) this picks one of equally good points.  With P the
+    probabilities (n x K) and (PQ)_i the rows of P Q,
+    H = sum_k Q_k Q_k' (x) A' diag(w P_k) A - sum_i w_i (PQ)_i (PQ)_i' (x) a_i a_i'.
+    """
+
+    def __init__(self, problem: Problem):
+        self.problem, self.l2 = problem, problem.penalty.l2
+        self.ridge = RIDGE if self.l2 == 0.0 else 0.0
+        n, d = problem.matrix.shape
+        self.Q = np.ascontiguousarray(helmert(problem.n_classes).T)
+        self.width = d + problem.intercept
+        size = self.width * (problem.n_classes - 1)
+        self.rows = max(1, BLOCK // size)
+        self.cost = n * (size**2 + problem.n_classes * self.width**2) // 2 + size**3 // 6
+
+    def start(self, x):
+        return x @ self.Q
+
+    def x(self, t):
+        return t @ self.Q.T
+
+    def predict(self, t):
+        return self.problem.matrix.dot(self.x(t))
+
+    def dual(self, t, z):
+        return t
+
+    def factorise(self, curvature):
+        P, weight = curvature
+        P = np.where(P < 1e-50, 0.0, P)  # no denormal products: they cost BLAS 4x
+        Q, m, classes = self.Q, self.width, self.Q.shape[1]
+        A = as_scipy(self.problem.matrix)
+        grams = np.zeros((classes + 1, m, m))
+        H = np.zeros((classes * m, classes * m))
+        for i in range(0, P.shape[0], self.rows):
+            part = slice(i, i + self.rows)
+            block = A[part] if self.problem.matrix.is_dense else A[part].toarray()
+            R = np.ones((block.shape[0], m))
+            R[:, : block.shape[1]] = block
+            R *= np.sqrt(weight[part])[:, None]
+            for k in range(classes + 1):
+                scaled = np.sqrt(P[part, k])[:, None] * R
+                grams[k] += scaled.T @ scaled
+            Z = ((P[part] @ Q)[:, :, None] * R[:, None, :]).reshape(R.shape[0], -1)
+            H -= Z.T @ Z
+        pairs = (Q[:, :, None] * Q[:, None, :]).reshape(classes + 1, -1)
+        mixed = (pairs.T @ grams.reshape(classes + 1, -1)).reshape(classes, classes, m, m)
+        H.reshape(classes, m, classes, m)[:] += mixed.transpose(0, 2, 1, 3)
+        penalised = np.arange(m) < self.problem.d
+        np.einsum("ii->i", H)[:] += self.l2 * np.tile(penalised, classes)
+        self.factor = Cholesky(H, self.ridge)
+
+    def step(self, t, p):
+        d = self.problem.d
+        g = np.zeros((self.width, t.shape[1]))
+        g[:d] = self.problem.matrix.tdot(p @ self.Q) + self.l2 * t
+        if self.problem.intercept:
+            g[d] = np.sum(p, axis=0) @ self.Q
+        moved = -self.factor.solve(g.T.ravel()).reshape(t.shape[1], -1).T
+        dc = self.Q @ moved[d] if self.problem.intercept else np.zeros(self.Q.shape[0])
+        return np.ascontiguousarray(moved[:d]), dc
+
+
+def _dense_gram(A: np.ndarray, centre: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """sum_i root_i^2 (a_i - centre)(a_i - centre)': nothing cancels where means are large."""
+    n, d = A.shape
+    H = np.zeros((d, d))
+    rows = max(1, BLOCK // d)
+    for i in range(0, n, rows):
+        part = A[i : i + rows] - centre
+        part *= root[i : i + rows, None]
+        H += part.T @ part
+    return H

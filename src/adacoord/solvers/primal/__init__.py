@@ -1,0 +1,1 @@
+"""Coordinate descent on the columns."""

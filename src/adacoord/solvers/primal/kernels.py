@@ -1,0 +1,117 @@
+r"""The kernels of the methods that move one x_j at a time, along the columns of A.
+
+They minimise a quadratic model of P around (x, c), exact for the squared loss,
+
+    M(x') = sum_i rho_i dz_i + (1/2) sum_i h_i dz_i^2 + g(x'),      dz = A (x' - x) + dc,
+
+where rho_i = w_i phi'(z_i)/n and h_i = w_i phi''(z_i)/n.  ``slopes`` holds rho_i + h_i dz_i
+without the part of dc: the best dc for each x' is -total/mass, with total = sum_i slopes_i and
+mass = sum_i h_i, which amounts to columns centred by their means m_j = sum_i h_i a_ij/mass and is
+never formed.  A step on x_j costs one product with A^j, and one more update if x_j moves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels.jit import FAST, jit
+from ...kernels.rows import AHEAD, prefetch_row, row_dot
+from ...kernels.scalar import dead_zone, shrink
+from ...kernels.smooth import curvature, slope, value
+from ...sampling.frequencies import updated_frequency
+
+
+@jit
+def linearise(code, alpha, epsilon, lo, hi, z, b, weight, floor, slopes, h):
+    """slopes_i = weight_i phi'(z_i), h_i = weight_i max(phi''(z_i), floor); their sums.
+
+    An ``h`` of fewer elements than rows is a curvature that all rows share, and is left alone.
+    """
+    total, mass = 0.0, 0.0
+    constant = h.shape[0] < z.shape[0]
+    for i in range(np.uint64(z.shape[0])):
+        v = slope(code, alpha, epsilon, lo, hi, z[i], b[i])
+        slopes[i] = weight[i] * v
+        total += slopes[i]
+        if not constant:
+            h[i] = weight[i] * max(curvature(code, alpha, epsilon, lo, hi, b[i], v), floor)
+            mass += h[i]
+    return total, h[0] * z.shape[0] if constant else mass
+
+
+@jit
+def mean_loss(code, alpha, epsilon, lo, hi, z, dz, t, b, weight):
+    """sum_i weight_i phi(z_i + t dz_i)."""
+    total = 0.0
+    for i in range(np.uint64(z.shape[0])):
+        total += weight[i] * value(code, alpha, epsilon, lo, hi, z[i] + t * dz[i], b[i])
+    return total
+
+
+@jit(fastmath=FAST)
+def _add(rows, data, start, stop, step, h, slopes):
+    """slopes += step h A^j."""
+    if h.shape[0] == 1:  # the same for all rows: no second look-up
+        step *= h[0]
+        for e in range(start, stop):
+            i = e - start if rows is None else rows[e]
+            slopes[i] += step * data[e]
+    else:
+        for e in range(start, stop):
+            i = e - start if rows is None else rows[e]
+            slopes[i] += step * h[i] * data[e]
+
+
+@jit
+def spread(square, total, mass):
+    """sum_i h_i (a_ij - m_j)^2; 0 for a constant column, whatever rounding left of it."""
+    centred = square - total * (total / mass)
+    return centred if centred > 1e-13 * square else 0.0
+
+
+@jit
+def _step(rows, data, start, stop, slopes, shift, x, square, l1, l2, low, high):
+    """The best x_j of the model, and by how much it lowers it."""
+    if square <= 0.0:  # a column of zeros, or of the intercept's kind: only g sees x_j
+        return 0.0, l1 * abs(x)
+    g = row_dot(rows, data, start, stop, slopes) - shift + l2 * x
+    new = shrink(x - g / square, low / square, high / square)
+    step = new - x
+    return new, -(step * (g + 0.5 * square * step) + l1 * (abs(new) - abs(x)))
+
+
+@jit
+def sweep(
+    colptr, rows, data, order, x, slopes, h, squares, sums, total, mass, l1, l2, positive,
+    frequency, average, eta,
+):
+    """A step on each column of ``order``; (total, decrease of the model, entries touched, mean
+    decrease, sign changes).
+
+    ``eta > 0`` adapts ``frequency`` to what each step brings (Algorithm 2 of ACF).
+    """
+    one, ahead, size = np.uint64(1), np.uint64(AHEAD), np.uint64(order.shape[0])
+    low, high = dead_zone(l1, positive)
+    lowered, touched, flips = 0.0, np.uint64(0), 0
+    for t in range(size):
+        if t + ahead < size:
+            prefetch_row(colptr, rows, data, np.uint64(order[t + ahead]))
+        j = np.uint64(order[t])
+        start, stop = colptr[j], colptr[j + one]
+        new, gain = _step(
+            rows, data, start, stop, slopes, sums[j] * (total / mass), x[j],
+            spread(squares[j], sums[j], mass) + l2, l1, l2, low, high,
+        )
+        touched += stop - start
+        if new != x[j]:
+            _add(rows, data, start, stop, new - x[j], h, slopes)
+            touched += stop - start
+            total += (new - x[j]) * sums[j]
+            if new * x[j] <= 0.0:
+                flips += 1
+            x[j] = new
+            lowered += gain
+        if eta > 0.0:
+            frequency[j] = updated_frequency(frequency[j], gain, average)
+            average += eta * (gain - average)
+    return total, lowered, touched, average, flips

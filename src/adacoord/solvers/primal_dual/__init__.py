@@ -1,0 +1,1 @@
+"""SPDC, AdaSPDC and APDC: primal-dual coordinate methods."""

@@ -1,0 +1,188 @@
+"""The command line, by its exit codes and what it leaves on disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import adacoord as ac
+from adacoord.io import load_model, save_svmlight
+
+
+def adacoord(*args, **kwargs) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "adacoord", *map(str, args)],
+                          capture_output=True, text=True, check=False, **kwargs)
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((400, 6)) * (rng.random((400, 6)) < 0.7)
+    label = np.where(A[:, 0] - A[:, 1] + 0.5 + 0.5 * rng.standard_normal(400) > 0, 7, 3)
+    save_svmlight(tmp_path / "train.svm", A[:300], label[:300])
+    save_svmlight(tmp_path / "test.svm.gz", A[300:], label[300:])
+    save_svmlight(tmp_path / "real.svm", A, A @ np.arange(6) + 2.0)
+    return tmp_path, A, label
+
+
+def test_fit_predict_info(files):
+    folder, A, label = files
+    done = adacoord("fit", folder / "train.svm", "--l2", 1e-3, "--model", folder / "m.adacoord",
+                    "--test", folder / "test.svm.gz")
+    assert done.returncode == 0, done.stderr
+    assert "certified within" in done.stdout
+    assert "test: accuracy" in done.stdout
+    assert "converged" in done.stderr  # the progress line
+
+    model = load_model(folder / "m.adacoord")
+    b = np.where(label[:300] == 7, 1.0, -1.0)
+    problem = ac.Problem(A[:300], b, loss="logistic", l2=1e-3, intercept=True)
+    certificate = ac.certify(problem, model.coef, model.intercept, effort=50)
+    assert certificate.relative_gap < 2e-6
+    assert model.certificate["relative_gap"] <= 1e-6
+
+    done = adacoord("predict", folder / "m.adacoord", folder / "test.svm.gz", "-o",
+                    folder / "out.txt")
+    assert done.returncode == 0, done.stderr
+    predicted = np.loadtxt(folder / "out.txt")
+    z = A[300:] @ model.coef + model.intercept
+    np.testing.assert_array_equal(predicted, np.where(z > 0, 7, 3))
+
+    done = adacoord("predict", folder / "m.adacoord", folder / "test.svm.gz", "--proba")
+    np.testing.assert_allclose(np.array(done.stdout.split(), float), 1 / (1 + np.exp(-z)))
+
+    done = adacoord("info", folder / "m.adacoord")
+    assert "logistic, l1=0, l2=0.001" in done.stdout
+    assert "classes 3 and 7" in done.stdout
+
+
+def test_defaults_follow_the_targets(files):
+    folder, A, _ = files
+    done = adacoord("fit", folder / "real.svm", "--model", folder / "r", "--quiet")
+    assert done.returncode == 0, done.stderr
+    model = load_model(folder / "r")
+    assert (model.loss, model.classes, model.l2) == ("squared", None, 1 / 400)
+    assert "R^2 0.99" in done.stdout
+    assert "pass" not in done.stderr
+    # the closed form, intercept not penalised
+    b = A @ np.arange(6) + 2.0
+    centred = A - A.mean(axis=0)
+    x = np.linalg.solve(centred.T @ centred / 400 + np.eye(6) / 400, centred.T @ b / 400)
+    np.testing.assert_allclose(model.coef, x, atol=1e-3)
+
+
+def test_unseen_columns_are_dropped_and_missing_ones_added(files):
+    folder, A, label = files
+    adacoord("fit", folder / "train.svm", "--model", folder / "m", "--quiet")
+    wide = sparse.hstack([sparse.csr_matrix(A), sparse.csr_matrix(np.ones((400, 3)))]).tocsr()
+    save_svmlight(folder / "wide.svm", wide, label)
+    save_svmlight(folder / "narrow.svm", A[:, :2], label)
+    for name in ("wide", "narrow"):
+        done = adacoord("predict", folder / "m", folder / f"{name}.svm")
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.split()) == 400
+
+
+def test_not_converged_is_exit_3_and_still_writes(files):
+    folder, *_ = files
+    done = adacoord("fit", folder / "train.svm", "--l2", 1e-7, "--max-passes", 1, "--model",
+                    folder / "m")
+    assert done.returncode == 3
+    assert "stopped at max_passes=1 with a relative gap of" in done.stderr
+    assert load_model(folder / "m").certificate["status"] == "max_passes"
+
+
+def test_fit_without_a_penalty_says_that_nothing_is_certified(files):
+    folder, *_ = files
+    done = adacoord("fit", folder / "real.svm", "--l2", 0, "--model", folder / "m")
+    assert done.returncode == 0, done.stderr
+    assert "no certificate" in done.stdout and "certified within" not in done.stdout
+    assert np.isnan(load_model(folder / "m").certificate["gap"])
+    assert "no certificate" in adacoord("info", folder / "m").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "absent.svm"], "absent.svm"),
+        (["fit", "bad.svm"], "bad.svm:2:3: "),
+        (["fit", "train.svm", "--loss", "logit"], "loss='logit': not a loss"),
+        (["fit", "train.svm", "--l2", "-1"], "l2=-1.0: the penalty must be finite, zero or more"),
+        (["fit", "train.svm", "--solver", "sgd"], "solver='sgd': not a solver"),
+        (["fit", "real.svm", "--loss", "hinge"], "needs exactly two labels"),
+        (["fit", "train.svm", "--loss", "hinge", "--l1", "0", "--l2", "0"], "without a penalty"),
+        (["predict", "train.svm", "train.svm"], "train.svm"),
+        (["info", "absent"], "absent"),
+        (["fit", "train.svm", "--model", "no/such/m"], "there is no such folder"),
+        (["fit", "train.svm", "--test", "absent.svm"], "absent.svm"),
+        (["fit", "wide.svm", "--quiet"], "not enough memory"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(files, arguments, message):
+    folder, *_ = files
+    (folder / "bad.svm").write_text("1 1:2\n1 x:3\n")
+    (folder / "wide.svm").write_text("1 1:2\n-1 999999999999999:3\n")
+    done = adacoord(*arguments, cwd=folder)
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Problem(")]
+    assert len(lines) == 1
+    assert message in lines[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_usage_error_is_exit_2():
+    done = adacoord("fit")
+    assert done.returncode == 2
+    assert "Missing argument" in done.stderr
+
+
+def test_ctrl_c_writes_the_best_point_so_far(files):
+    folder, *_ = files
+    process = subprocess.Popen(
+        [sys.executable, "-m", "adacoord", "fit", str(folder / "train.svm"), "--l2", "1e-9",
+         "--tol", "0", "--max-passes", "100000000", "--solver", "spdc", "--model",
+         str(folder / "m")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stderr.readline().startswith("Problem(")
+    time.sleep(4.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "certified within" in out
+    assert load_model(folder / "m").certificate["status"] == "interrupted"
+
+
+def test_info_lists_the_installation():
+    done = adacoord("info")
+    assert done.returncode == 0
+    for word in (f"adacoord {ac.__version__}", "numba", "cached", "smooth_hinge", "spdc"):
+        assert word in done.stdout
+
+
+@pytest.mark.slow
+def test_demo():
+    done = adacoord("demo")
+    assert done.returncode == 0, done.stderr
+    assert "breast cancer" in done.stdout
+    assert done.stdout.count("liblinear (tol=") == 3
+    assert done.stdout.count("certified") == 4
+
+
+def test_text_like_is_shaped_like_text():
+    from adacoord.command.demo import text_like
+
+    A, b = text_like(500, 2000)
+    assert A.shape == (500, 2000)
+    assert A.has_canonical_format
+    np.testing.assert_allclose(np.asarray(A.multiply(A).sum(axis=1)).ravel(), 1.0)
+    assert set(b) == {-1.0, 1.0}
+    assert 0.3 < np.mean(b > 0) < 0.7

@@ -1,0 +1,154 @@
+"""Newton's method for small data: its kernels against naive loops, its points by certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import adacoord as ac
+from adacoord.problem.losses import LOSSES
+from adacoord.solvers.newton.bare import BareNewton
+from adacoord.solvers.newton.bare_kernels import descend, expand_data, move, respond
+
+SMOOTH = [name for name, cls in LOSSES.items() if cls().differentiable]
+KINKED = [name for name in LOSSES if name not in SMOOTH]
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("fill", [True, False])
+def test_expansion(make_data, loss, fill):
+    """Against the losses' own derivatives, and differences of these."""
+    rng = np.random.default_rng(0)
+    A, b = make_data(30, 4, task=LOSSES[loss].task)
+    A.flags.writeable = False
+    z, w = rng.standard_normal(30), rng.random(30) * (rng.random(30) < 0.8)
+    phi = LOSSES[loss]()
+    y, bend, slope = np.empty(30), np.zeros(30), np.empty(5)
+    bent = np.empty((30 if fill else 0, 5))
+    total, rows, flips = expand_data(
+        A, phi.code, *phi.constants, z, b, w, y, bend, bent, slope)
+    np.testing.assert_allclose(total, np.sum(w * phi.value(z, b)), rtol=1e-12)
+    np.testing.assert_allclose(y, phi.derivative(z, b), atol=1e-12)
+    B = np.column_stack([A, np.ones(30)])
+    np.testing.assert_allclose(slope, B.T @ (w * y), atol=1e-12)
+    h = 1e-6
+    second = (phi.derivative(z + h, b) - phi.derivative(z - h, b)) / (2 * h)
+    np.testing.assert_allclose(bend, w * second, atol=1e-8)
+    assert rows == flips == np.count_nonzero(bend)
+    if fill:
+        np.testing.assert_allclose(bent[:rows].T @ bent[:rows], (B.T * bend) @ B, atol=1e-12)
+    assert expand_data(A, phi.code, *phi.constants, z, b, w, y, bend, bent, slope)[2] == 0
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.3, 5.0]))
+@settings(max_examples=50, deadline=None)
+def test_descent_ends_where_no_coordinate_moves(seed, positive, l1):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((8, 5))
+    H, g0, x0 = B.T @ B + 0.1 * np.eye(5), rng.standard_normal(5), rng.standard_normal(5)
+    x0 = np.maximum(x0, 0.0) if positive else x0
+    x, g = x0.copy(), g0.copy()
+    descend(H, g, x, l1, positive, 3000)
+    np.testing.assert_allclose(g, g0 + H @ (x - x0), atol=1e-9)
+    pull = x - g  # a proximal step of length 1 leaves x where it is
+    fixed = np.maximum(pull - l1, 0.0) if positive else np.sign(pull) * np.maximum(
+        np.abs(pull) - l1, 0.0)
+    np.testing.assert_allclose(x, fixed, atol=1e-8)
+
+
+def test_descent_leaves_columns_of_zeros_at_zero():
+    H, x = np.diag([2.0, 0.0]), np.array([1.0, 3.0])
+    descend(H, np.array([1.0, 0.0]), x, 0.5, False, 5)
+    np.testing.assert_allclose(x, [0.25, 0.0])
+
+
+def test_moves_are_shares():
+    x, z = np.array([1.0, -3.0]), np.array([2.0, 0.0])
+    assert move(x, np.array([2.0, 0.0]), z, np.array([0.0, 1.0]), 0.5) == 1.0 / 3.0
+    np.testing.assert_array_equal(x, [2.0, -3.0])
+    np.testing.assert_array_equal(z, [2.0, 0.5])
+    assert move(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), 1.0) == 0.0
+
+
+@pytest.mark.parametrize("loss", KINKED)
+def test_response(make_data, loss):
+    _, b = make_data(50, 3, task=LOSSES[loss].task)
+    rng, phi = np.random.default_rng(1), LOSSES[loss]()
+    lo, hi = phi.domain(b)
+    z, w = 2.0 * rng.standard_normal(50), (rng.random(50) < 0.9).astype(float)
+    y = np.clip(rng.standard_normal(50), lo, hi)
+    v, kink = np.empty(50), np.empty(50, dtype=bool)
+    respond(phi.code, *phi.constants, z, b, y, 0.3, w, v, kink)
+    np.testing.assert_allclose(v, phi.dual_prox(z, b, y, 0.3), atol=1e-14)
+    inside = (v > lo) & (v < hi) & (w > 0.0)
+    if phi.constants[1] > 0.0:
+        inside &= v != 0.0
+    np.testing.assert_array_equal(kink, inside)
+    assert 0 < kink.sum() < 50
+
+
+PENALTIES = [{"l2": 0.02}, {"l1": 0.02}, {"l1": 0.02, "l2": 0.02}, {"l2": 0.02, "positive": True},
+             {"l1": 0.02, "positive": True}]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(60, 8), (12, 30)], ids=str)
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_the_point_is_optimal(make_data, loss, penalty, shape, weighted, intercept):
+    A, b = make_data(*shape, task=LOSSES[loss].task)
+    w = np.random.default_rng(3).integers(0, 3, shape[0]) if weighted else None
+    p = ac.Problem(A, b, loss, sample_weight=w, intercept=intercept, **penalty)
+    found = BareNewton(p).minimise(np.zeros(p.d), 0.0)
+    assert p.gap(found.x, found.y, found.intercept) <= 1e-11 * abs(
+        p.primal(found.x, found.intercept))
+    assert 0 < found.steps <= 50
+    assert intercept or found.intercept == 0.0
+
+
+@pytest.mark.parametrize("density", [1.0, 0.3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_float32_and_sparse_data(make_data, density, dtype):
+    A, b = make_data(80, 10, density, dtype=dtype)
+    p = ac.Problem(A, b, "logistic", l2=0.01, intercept=True)
+    found = BareNewton(p).minimise(np.zeros(10), 0.0)
+    assert p.gap(found.x, found.y, found.intercept) <= 1e-13
+
+
+def test_a_long_way(make_data):
+    """Starts far off, where full steps do not do, and where the loss is flat."""
+    A, b = make_data(80, 6)
+    for loss in ("logistic", "squared_hinge", "smooth_hinge"):
+        p = ac.Problem(A, b, loss, l2=1e-3, intercept=True)
+        at_zero = BareNewton(p).minimise(np.zeros(6), 0.0)
+        for scale in (30.0, -30.0):
+            found = BareNewton(p).minimise(scale * at_zero.x, 50.0)
+            np.testing.assert_allclose(found.x, at_zero.x, rtol=1e-8)
+
+
+def test_collinear_columns_of_a_lasso(make_data):
+    A, b = make_data(60, 5, task="regression")
+    p = ac.Problem(np.column_stack([A, A[:, :2], np.ones(60)]), b, "squared", l1=0.01,
+                   intercept=True)
+    r = BareNewton(p).minimise(np.zeros(8), 0.0)
+    assert p.gap(r.x, r.y, r.intercept) <= 1e-9 * p.primal(r.x, r.intercept)
+    plain = ac.Problem(A, b, "squared", l1=0.01, intercept=True)
+    s = BareNewton(plain).minimise(np.zeros(5), 0.0)
+    np.testing.assert_allclose(p.primal(r.x, r.intercept), plain.primal(s.x, s.intercept),
+                               rtol=1e-9)
+
+
+def test_gram_is_shared_by_the_classes(make_data):
+    A, b = make_data(40, 5)
+    matrix = ac.Problem(A, b, "squared_hinge", l2=0.1).matrix
+    B = np.column_stack([A, np.ones(40)])
+    np.testing.assert_allclose(matrix.gram, B.T @ B, atol=1e-12)
+    assert matrix.gram is matrix.gram
+    assert not matrix.dense.flags.writeable
+    wide = ac.Problem(A.T.copy(), b[:5], "squared", l2=0.1).matrix
+    basis, triangle = wide.row_space
+    np.testing.assert_allclose(triangle @ basis.T, A.T, atol=1e-12)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-12)

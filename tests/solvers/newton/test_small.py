@@ -1,0 +1,213 @@
+"""Small problems are solved to the last digit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn.linear_model import LinearRegression
+
+import adacoord as ac
+from adacoord.problem.losses import LOSSES
+from adacoord.solvers.newton import small as _small
+from adacoord.solvers.newton.polish import polish
+from adacoord.solvers.newton.small import rounded, solve_well
+
+
+def problem(make_data, loss="hinge", n=40, d=6, density=1.0, **settings):
+    task = LOSSES[loss].task
+    A, b = make_data(n, d, density, task=task)
+    settings = {"l2": 0.05, "intercept": True, **settings}
+    return ac.Problem(A, b, loss, **settings)
+
+
+SMOOTH = [name for name, cls in LOSSES.items() if cls().differentiable]
+KINKED = [name for name in LOSSES if name not in SMOOTH]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("shape", [(40, 6), (12, 20)])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_gap_is_rounding(make_data, loss, shape, intercept):
+    p = problem(make_data, loss, *shape, intercept=intercept)
+    r = solve_well(p, tol=1e-4, max_passes=1000)
+    assert r.status == "converged"
+    assert r.relative_gap <= 1e-12
+    # the certificate is that of the problem, recomputed from the points
+    assert p.gap(r.x, r.y, r.intercept) <= 1e-12 * abs(r.primal)
+    assert p.primal(r.x, r.intercept) == r.primal
+    assert r.history.relative_gap[-1] == r.relative_gap
+    assert r.passes == r.history.passes[-1] <= 1000
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge", "huber"])
+@pytest.mark.parametrize("penalty", [{"l1": 0.05, "l2": 0.0}, {"l1": 0.05, "l2": 0.05},
+                                     {"l1": 0.05, "l2": 0.05, "positive": True}], ids=str)
+@pytest.mark.parametrize("density", [1.0, 0.4])
+def test_l1_is_exact(make_data, loss, penalty, density):
+    p = problem(make_data, loss, density=density, **penalty)
+    r = solve_well(p, tol=1e-4, max_passes=2000)
+    assert r.relative_gap <= 1e-11
+    pull = -p.average(r.y) if p.penalty.positive else np.abs(p.average(r.y))
+    assert (r.x[pull < p.penalty.l1 * (1.0 - 1e-9)] == 0.0).all()  # zeros are zeros, not 1e-17
+
+
+@pytest.mark.parametrize("loss", KINKED)
+def test_weights_and_repeated_rows_agree_to_ten_digits(make_data, loss):
+    A, b = make_data(30, 8, task=LOSSES[loss].task)
+    w = np.random.default_rng(0).integers(0, 4, 30)
+    n, m = 30, int(w.sum())
+    weighted = ac.Problem(A, b, loss, l2=1 / n, sample_weight=w, intercept=True)
+    repeated = ac.Problem(np.repeat(A, w, axis=0), np.repeat(b, w), loss, l2=1 / m, intercept=True)
+    x, y = (solve_well(p, tol=1e-4, max_passes=1000).x for p in (weighted, repeated))
+    np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-12)
+
+
+def test_against_an_independent_solver(make_data):
+    """The hinge as a quadratic program with slacks, by SciPy."""
+    p = problem(make_data, n=25, d=4)
+    A, b = p.matrix.data.reshape(25, 4), p.b
+
+    def objective(v):
+        return np.mean(v[5:]) + 0.025 * v[:4] @ v[:4]
+
+    def slope(v):
+        return np.r_[0.05 * v[:4], 0.0, np.full(25, 1 / 25)]
+
+    rows = np.column_stack([b[:, None] * A, b, np.eye(25)])
+    found = optimize.minimize(
+        objective, np.r_[np.zeros(5), np.ones(25)], jac=slope, method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda v: rows @ v - 1.0, "jac": lambda v: rows},
+        bounds=[(None, None)] * 5 + [(0, None)] * 25, options={"ftol": 1e-14, "maxiter": 500},
+    )
+    r = solve_well(p, tol=1e-4, max_passes=1000)
+    np.testing.assert_allclose(r.x, found.x[:4], atol=1e-6)
+    assert r.primal <= found.fun + 1e-12
+
+
+@pytest.mark.parametrize("loss", KINKED)
+@pytest.mark.parametrize("mu", [1.0, 1e-2])
+def test_rounding_is_the_moreau_envelope(make_data, loss, mu):
+    """phi_mu(z) = max_v vz - phi*(v) - (mu/2)(v - y)^2, up to a constant: by the dual prox."""
+    p = problem(make_data, loss)
+    rng = np.random.default_rng(0)
+    y = p.into_domain(rng.standard_normal(p.n))
+    z = 2.0 * rng.standard_normal(p.n)
+    slopes = rounded(p, mu, y).loss.derivative(z, rounded(p, mu, y).b)
+    np.testing.assert_allclose(slopes, p.loss.dual_prox(z, p.b, y, 1.0 / mu), atol=1e-12)
+
+
+def test_a_wrong_guess_is_not_kept(make_data, monkeypatch):
+    p = problem(make_data)
+    wrong = (np.ones(p.d), 0.0, np.zeros(p.n)), 3
+    monkeypatch.setattr(_small, "polish", lambda *a, **k: wrong)
+    r = solve_well(p, "dcd", tol=1e-6, max_passes=1000)
+    assert r.converged
+    assert p.gap(r.x, r.y, r.intercept) / r.primal <= 1e-6
+
+
+def test_polish_gives_up(make_data):
+    p = problem(make_data, n=300, d=5, l2=1e-3)
+    assert polish(p, np.full(5, 50.0), 0.0, np.zeros(300)) is None
+
+
+def test_large_problems_are_left_alone(make_data, monkeypatch):
+    monkeypatch.setattr(_small, "SMALL", 10)
+    p = problem(make_data, "logistic")
+    plain = ac.solve(p, tol=1e-3)
+    np.testing.assert_array_equal(solve_well(p, tol=1e-3, max_passes=1000).x, plain.x)
+
+
+def test_limits_are_kept(make_data):
+    p = problem(make_data, "hinge", l2=1e-6)
+    r = solve_well(p, tol=1e-9, max_passes=1)
+    assert r.status == "max_passes"
+    assert r.passes == 1
+    assert r.relative_gap > 1e-9
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_interrupted_at_once(make_data, monkeypatch, loss):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_small.BareNewton, "minimise", interrupt)
+    p = problem(make_data, loss)
+    r = solve_well(p, tol=1e-4, max_passes=1000)
+    assert r.status == "interrupted"
+    assert not r.converged
+    assert r.relative_gap >= p.gap(r.x, r.y, r.intercept) / max(r.primal, r.dual) > 0.0
+
+
+@pytest.mark.parametrize("loss", KINKED)
+def test_little_is_had_for_little(make_data, loss):
+    p = problem(make_data, loss, n=200, d=10, l2=1e-3)
+    little, all_of_it = (solve_well(p, tol=tol, max_passes=1000) for tol in (1e-2, 1e-4))
+    assert little.status == "converged"
+    assert 1e-10 < p.gap(little.x, little.y, little.intercept) / little.primal <= 1e-2
+    assert little.passes < all_of_it.passes
+
+
+@pytest.mark.parametrize("loss", KINKED)
+@pytest.mark.parametrize("shape", [(200, 10), (40, 300)], ids=str)
+@pytest.mark.parametrize("l1", [0.0, 0.01])
+def test_callbacks_see_the_problem_itself(make_data, loss, shape, l1):
+    """Not the rounded one, and its own tol; passes and seconds of all legs."""
+    p = problem(make_data, loss, *shape, l1=l1, l2=0.01)
+    seen = []
+    r = solve_well(p, tol=1e-5, max_passes=1000, callback=lambda progress: seen.append(progress))
+    assert len(seen) > 1
+    for progress in seen:
+        assert progress.tol == 1e-5
+        assert p.primal(progress.x, progress.intercept) == pytest.approx(progress.primal, 1e-12)
+        assert progress.primal >= r.primal * (1.0 - 1e-12)
+        assert progress.dual <= r.dual + 1e-12
+        assert progress.relative_gap == p.relative_gap(progress.primal, progress.dual)
+        assert not progress.x.flags.writeable
+    for name in ("passes", "seconds"):
+        values = [getattr(progress, name) for progress in seen]
+        assert values == sorted(values)
+    assert seen[-1].passes <= r.passes
+
+
+def test_a_callback_stops_it(make_data):
+    p = problem(make_data, n=200, d=10, l2=1e-3)
+    r = solve_well(p, tol=1e-6, max_passes=1000, callback=lambda progress: True)
+    assert r.status == "callback"
+    assert p.gap(r.x, r.y, r.intercept) == pytest.approx(r.gap, abs=1e-12)
+
+
+def test_a_warm_start_is_polished_at_once(make_data):
+    p = problem(make_data, n=100, d=8)
+    cold = solve_well(p, tol=1e-4, max_passes=1000)
+    warm = solve_well(p, tol=1e-4, max_passes=1000, start=cold)
+    assert warm.passes <= 2 < cold.passes
+    np.testing.assert_allclose(warm.x, cold.x, rtol=1e-12)
+
+
+def test_repeated_rows_at_kinks(make_data):
+    """More rows at kinks than unknowns: they repeat one another."""
+    A, b = make_data(40, 6)
+    p = ac.Problem(np.repeat(A, 8, axis=0), np.repeat(b, 8), "hinge", l2=0.05, intercept=True)
+    r = solve_well(p, tol=1e-4, max_passes=1000)
+    once = solve_well(ac.Problem(A, b, "hinge", l2=0.05, intercept=True), tol=1e-4,
+                      max_passes=1000)
+    assert r.relative_gap <= 1e-12
+    np.testing.assert_allclose(r.x, once.x, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(50, 8), (8, 20)], ids=str)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_least_norm_without_a_penalty(shape, intercept, weighted):
+    """Of the many minimisers of a rank-deficient problem, as scikit-learn's LinearRegression."""
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    A[:, 3], A[:, 5] = A[:, 1], 2.0
+    w = rng.integers(0, 3, shape[0]) + (np.arange(shape[0]) == 0) if weighted else None
+    p = ac.Problem(A, b, "squared", sample_weight=w, intercept=intercept)
+    r = solve_well(p, tol=1e-10, max_passes=100)
+    assert r.status == "stationary, no certificate"
+    peer = LinearRegression(fit_intercept=intercept).fit(A, b, w)
+    np.testing.assert_allclose(r.x, peer.coef_, atol=1e-12)
+    np.testing.assert_allclose(r.intercept, peer.intercept_, atol=1e-12)
