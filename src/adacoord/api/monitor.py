@@ -144,8 +144,9 @@ class Monitor:
         once at the most, its solver goes on from the best points so far; limits hold for both.
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
         ``"interrupted"``, ``"rounding"`` where P - D is within what float64 can tell and that is
-        more than ``tol``, or the name of the published rule by which the solver is ``finished``;
-        without a penalty also ``"stationary, no certificate"`` and ``"no minimum"``.
+        more than ``tol``, ``"stuck"`` where the solver can do no better, or the name of the
+        published rule by which the solver is ``finished``; without a penalty also ``"stationary,
+        no certificate"`` and ``"no minimum"``.
         """
         self._started = time.perf_counter()
         solver = None
@@ -157,15 +158,19 @@ class Monitor:
                 solver = make_solver()
             if start is not None:
                 self._look(*start_point(self.problem, start))
-            reason = self.check(solver)
+            reason = "" if solver.patient else self.check(solver)
             while not reason:
                 step = check_interval(solver.passes, solver.check_cost)
                 step = sooner(step, self.history, self.tol)
                 step = min(step, self.max_passes - self._passes(solver))
                 self._advance(solver, step)
                 reason = self.check(solver)
-                if not reason and repair is not None and repair.due(self.history, self.tol):
+                if reason:
+                    break
+                if repair is not None and (solver.stuck or repair.due(self.history, self.tol)):
                     solver, repair = self._take_over(solver, repair), None
+                elif solver.stuck:
+                    reason = "stuck"
         except KeyboardInterrupt:
             reason = "interrupted"
             if solver is not None:  # any (x, y) is a valid point, wherever it was interrupted
@@ -180,7 +185,9 @@ class Monitor:
             for _ in range(passes):
                 solver.advance(1)
                 # a solver that believes to be there is looked at, not believed
-                if solver.estimate <= self.tol:
+                if solver.estimate <= self.tol or solver.stuck:
+                    return
+                if self.callback is not None and solver.patient and solver.estimate < math.inf:
                     return
                 if self.max_seconds is not None and self.seconds >= self.max_seconds:
                     return

@@ -17,7 +17,7 @@ from ..solvers.registry import resolve
 from .monitor import History, Monitor, Progress
 
 #: The endings before ``tol`` that are warned of.
-SHORT = ("max_passes", "max_seconds", "rounding", "no minimum")
+SHORT = ("max_passes", "max_seconds", "rounding", "stuck", "no minimum")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Result:
     converged : whether ``relative_gap <= tol``; without a penalty, whether
         :meth:`Problem.stationarity` is
     status : "converged", "max_passes", "max_seconds", "callback", "interrupted", "rounding" (P - D
-        is as small as float64 can tell, but ``tol`` asks for less), or "liblinear"
+        is as small as float64 can tell, but ``tol`` asks for less), "stuck" (the solver can do no
+        better: ``"auto"`` goes on with another), or "liblinear"
         (its rule, for reproductions: see the option ``stop`` of ``"acf"``); without a penalty
         "stationary, no certificate" in place of "converged", and "no minimum" where a point
         proves that there is none (separable classes)
@@ -62,7 +63,7 @@ class Result:
     def method(self) -> str:
         """The solver, and the one it took over from, in words."""
         switched = self.history.switched
-        if switched is None:
+        if switched is None or switched.before == self.solver:
             return self.solver
         return f"{self.solver} (after {switched.passes} passes of {switched.before})"
 
@@ -252,6 +253,12 @@ def _unpenalised_advice(problem: Problem, result: Result, tol: float) -> str:
 
 
 def _advice(problem: Problem, result: Result, tol: float) -> str:
+    if result.status == "stuck":
+        return (
+            f"{result.method} is stuck after {result.passes} passes at a relative gap of "
+            f'{result.relative_gap:.2e}; tol={tol:g} was asked for. Use solver="auto", which goes '
+            "on with another method."
+        )
     if result.status == "rounding":
         return (
             f"{result.method} stopped after {result.passes} passes with a relative gap of "

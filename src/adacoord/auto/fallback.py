@@ -41,6 +41,7 @@ from ..solvers.newton.size import ENTRY, newton_time
 from ..solvers.registry import (
     SOLVERS,
     Entry,
+    choose_large,
     conditioning,
     newton_can,
     resolve,
@@ -65,6 +66,10 @@ def way_out(
     """The repair of ``first`` as a pick for ``problem``, or None where there is no other."""
     if not problem.has_certificate:
         return None
+    if first.cls == "SmallNewton":  # which says itself when it is stuck
+        name = choose_large(problem)
+        entry = SOLVERS[name] if name == "newton" else SOLVERS[name].variant(problem)
+        return Repair(first.name, name, lambda *_: False, lambda start: make(entry, start))
     second = alternative(problem, first)
     if second is None:
         return None
@@ -126,7 +131,7 @@ def patience(problem: Problem, entry: Entry) -> float:
 
 def may_turn(problem: Problem, entry: Entry) -> bool:
     """Whether the method may turn to Newton steps by itself."""
-    from ..solvers import dual_newton  # its kernels import Numba
+    from ..solvers.newton import dual_proximal as dual_newton  # its kernels import Numba
 
     if entry.cls == "WorkingSetDescent":
         return True

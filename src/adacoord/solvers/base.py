@@ -37,6 +37,10 @@ class Solver:
     #: The relative gap that a solver which looks at all of A anyway believes to have: the monitor
     #: checks as soon as this is small enough, instead of some passes later.
     estimate: float = math.inf
+    #: Whether it is worth looking only when ``estimate`` says so, not at the start.
+    patient: ClassVar[bool] = False
+    #: Whether it has nothing more to offer: another method may go on.
+    stuck: bool = False
     #: Attributes that make up ``state()``, beside the random generator.
     _state: ClassVar[tuple[str, ...]] = ()
 

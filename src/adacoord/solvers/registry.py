@@ -12,7 +12,7 @@ from importlib import import_module
 import numpy as np
 
 from ..problem import Problem
-from .newton.size import affordable, system_size, too_large
+from .newton.size import affordable, small, system_size, too_large
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Entry:
     ``"differentiable"`` (a loss with a continuous slope) and ``"quadratic"`` (no l1, no sign);
     ``options`` names the keywords it takes, ``blocks`` says whether it takes losses of several
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
-    ``columns`` takes its place where there is an l1 and a smooth loss.
+    ``columns`` takes its place where there is an l1 and a smooth loss, ``small`` where the data
+    are small.
     """
 
     name: str
@@ -35,9 +36,12 @@ class Entry:
     blocks: bool = False
     unpenalised: bool = False
     columns: Entry | None = None
+    small: Entry | None = None
 
     def variant(self, problem: Problem) -> Entry:
         """The entry that solves this problem under this name."""
+        if self.small is not None and small(problem):
+            return self.small
         sparse = problem.penalty.l1 > 0.0 and problem.loss.gamma > 0.0 and not problem.loss.blocks
         return self.columns if self.columns is not None and sparse else self
 
@@ -75,7 +79,9 @@ SOLVERS: dict[str, Entry] = {
         Entry("sdca", "stochastic dual coordinate ascent, i.i.d. order", "dual.dual_cd",
               "StochasticDualCoordinateAscent", needs=frozenset({"strongly_convex"})),
         Entry("newton", "Newton's method with Cholesky's factorisation", "newton.newton", "Newton",
-              needs=frozenset({"differentiable", "quadratic"}), blocks=True, unpenalised=True),
+              needs=frozenset({"differentiable", "quadratic"}), blocks=True, unpenalised=True,
+              small=Entry("newton", "Newton's method to the last digit of small problems",
+                          "newton.small", "SmallNewton")),
         Entry("asdca", "SDCA inside an accelerated proximal point (ASDCA)", "baselines.asdca",
               "AcceleratedSDCA", needs=_SMOOTH),
         Entry("sag", "stochastic average gradient (SAG)", "baselines.sag",
@@ -150,6 +156,11 @@ def choose(problem: Problem) -> str:
     cost (five, with an l1).  Poisson's dual is a barrier, which only dual ascent copes with.
     What is wrong all the same, :mod:`adacoord.auto.fallback` repairs.
     """
+    return "newton" if small(problem) else choose_large(problem)
+
+
+def choose_large(problem: Problem) -> str:
+    """The same without regard to :mod:`.newton.small`: what goes on where that is stuck."""
     from .newton import dual_proximal as dual_newton
 
     penalty, gamma = problem.penalty, problem.loss.gamma
@@ -205,7 +216,7 @@ def resolve(problem: Problem, solver: str, options: dict) -> Entry:
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
             'solver="apdc", or a smooth loss such as "smooth_hinge"'
         )
-    if name == "newton" and too_large(problem):
+    if name == "newton" and not small(problem) and too_large(problem):
         size = system_size(problem)
         remedy = 'use solver="auto"' if problem.has_certificate or lbfgs_can(problem) else (
             "use another solver, which needs a penalty such as l2=1e-8")

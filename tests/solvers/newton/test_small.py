@@ -8,10 +8,17 @@ from scipy import optimize
 from sklearn.linear_model import LinearRegression
 
 import adacoord as ac
+from adacoord.api.solve import run
 from adacoord.problem.losses import LOSSES
-from adacoord.solvers.newton import small as _small
-from adacoord.solvers.newton.polish import polish
-from adacoord.solvers.newton.small import rounded, solve_well
+from adacoord.solvers.newton import size
+from adacoord.solvers.newton.active_set import ActiveSet
+from adacoord.solvers.newton.dense import DenseNewton
+from adacoord.solvers.newton.small import rounded
+
+
+def solve(problem, solver="auto", **limits):
+    """``ac.solve`` without its warning."""
+    return run(problem, solver, options={}, **limits)
 
 
 def problem(make_data, loss="hinge", n=40, d=6, density=1.0, **settings):
@@ -30,7 +37,7 @@ KINKED = [name for name in LOSSES if name not in SMOOTH]
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_gap_is_rounding(make_data, loss, shape, intercept):
     p = problem(make_data, loss, *shape, intercept=intercept)
-    r = solve_well(p, tol=1e-4, max_passes=1000)
+    r = solve(p, tol=1e-4, max_passes=1000)
     assert r.status == "converged"
     assert r.relative_gap <= 1e-12
     # the certificate is that of the problem, recomputed from the points
@@ -46,7 +53,7 @@ def test_the_gap_is_rounding(make_data, loss, shape, intercept):
 @pytest.mark.parametrize("density", [1.0, 0.4])
 def test_l1_is_exact(make_data, loss, penalty, density):
     p = problem(make_data, loss, density=density, **penalty)
-    r = solve_well(p, tol=1e-4, max_passes=2000)
+    r = solve(p, tol=1e-4, max_passes=2000)
     assert r.relative_gap <= 1e-11
     pull = -p.average(r.y) if p.penalty.positive else np.abs(p.average(r.y))
     assert (r.x[pull < p.penalty.l1 * (1.0 - 1e-9)] == 0.0).all()  # zeros are zeros, not 1e-17
@@ -59,7 +66,7 @@ def test_weights_and_repeated_rows_agree_to_ten_digits(make_data, loss):
     n, m = 30, int(w.sum())
     weighted = ac.Problem(A, b, loss, l2=1 / n, sample_weight=w, intercept=True)
     repeated = ac.Problem(np.repeat(A, w, axis=0), np.repeat(b, w), loss, l2=1 / m, intercept=True)
-    x, y = (solve_well(p, tol=1e-4, max_passes=1000).x for p in (weighted, repeated))
+    x, y = (solve(p, tol=1e-4, max_passes=1000).x for p in (weighted, repeated))
     np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-12)
 
 
@@ -80,7 +87,7 @@ def test_against_an_independent_solver(make_data):
         constraints={"type": "ineq", "fun": lambda v: rows @ v - 1.0, "jac": lambda v: rows},
         bounds=[(None, None)] * 5 + [(0, None)] * 25, options={"ftol": 1e-14, "maxiter": 500},
     )
-    r = solve_well(p, tol=1e-4, max_passes=1000)
+    r = solve(p, tol=1e-4, max_passes=1000)
     np.testing.assert_allclose(r.x, found.x[:4], atol=1e-6)
     assert r.primal <= found.fun + 1e-12
 
@@ -99,28 +106,48 @@ def test_rounding_is_the_moreau_envelope(make_data, loss, mu):
 
 def test_a_wrong_guess_is_not_kept(make_data, monkeypatch):
     p = problem(make_data)
-    wrong = (np.ones(p.d), 0.0, np.zeros(p.n)), 3
-    monkeypatch.setattr(_small, "polish", lambda *a, **k: wrong)
-    r = solve_well(p, "dcd", tol=1e-6, max_passes=1000)
+
+    def wrong(self):
+        self.t, self.c, self.y, self.ended = np.ones(p.d), 0.0, np.zeros(p.n), True
+
+    monkeypatch.setattr(ActiveSet, "iterate", wrong)
+    r = solve(p, tol=1e-6, max_passes=1000)
     assert r.converged
     assert p.gap(r.x, r.y, r.intercept) / r.primal <= 1e-6
 
 
-def test_polish_gives_up(make_data):
+def test_a_guess_gives_up(make_data):
     p = problem(make_data, n=300, d=5, l2=1e-3)
-    assert polish(p, np.full(5, 50.0), 0.0, np.zeros(300)) is None
+    guesses = ActiveSet(p)
+    guesses.begin(np.full(5, 50.0), 0.0, np.zeros(300))
+    while not guesses.ended:
+        guesses.iterate()
+    assert guesses.failed
+
+
+def test_where_newton_fails_another_method_goes_on(make_data, monkeypatch):
+    def fail(self):
+        self.ended = self.failed = True
+
+    monkeypatch.setattr(DenseNewton, "iterate", fail)
+    p = problem(make_data, "hinge")
+    r = solve(p, tol=1e-6, max_passes=1000)
+    assert r.converged and r.history.switched.before == "newton" and r.solver != "newton"
+    alone = solve(p, "newton", tol=1e-6, max_passes=1000)
+    assert alone.status == "stuck" and not alone.converged
+    with pytest.warns(ac.ConvergenceWarning, match=r'newton is stuck .* Use solver="auto"'):
+        ac.solve(p, "newton")
 
 
 def test_large_problems_are_left_alone(make_data, monkeypatch):
-    monkeypatch.setattr(_small, "SMALL", 10)
-    p = problem(make_data, "logistic")
-    plain = ac.solve(p, tol=1e-3)
-    np.testing.assert_array_equal(solve_well(p, tol=1e-3, max_passes=1000).x, plain.x)
+    monkeypatch.setattr(size, "SMALL", 10)
+    p = problem(make_data, "hinge")
+    assert solve(p, tol=1e-3, max_passes=1000).solver != "newton"
 
 
 def test_limits_are_kept(make_data):
     p = problem(make_data, "hinge", l2=1e-6)
-    r = solve_well(p, tol=1e-9, max_passes=1)
+    r = solve(p, tol=1e-9, max_passes=1)
     assert r.status == "max_passes"
     assert r.passes == 1
     assert r.relative_gap > 1e-9
@@ -131,9 +158,9 @@ def test_interrupted_at_once(make_data, monkeypatch, loss):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_small.BareNewton, "minimise", interrupt)
+    monkeypatch.setattr(DenseNewton, "iterate", interrupt)
     p = problem(make_data, loss)
-    r = solve_well(p, tol=1e-4, max_passes=1000)
+    r = solve(p, tol=1e-4, max_passes=1000)
     assert r.status == "interrupted"
     assert not r.converged
     assert r.relative_gap >= p.gap(r.x, r.y, r.intercept) / max(r.primal, r.dual) > 0.0
@@ -142,7 +169,7 @@ def test_interrupted_at_once(make_data, monkeypatch, loss):
 @pytest.mark.parametrize("loss", KINKED)
 def test_little_is_had_for_little(make_data, loss):
     p = problem(make_data, loss, n=200, d=10, l2=1e-3)
-    little, all_of_it = (solve_well(p, tol=tol, max_passes=1000) for tol in (1e-2, 1e-4))
+    little, all_of_it = (solve(p, tol=tol, max_passes=1000) for tol in (1e-2, 1e-4))
     assert little.status == "converged"
     assert 1e-10 < p.gap(little.x, little.y, little.intercept) / little.primal <= 1e-2
     assert little.passes < all_of_it.passes
@@ -155,8 +182,8 @@ def test_callbacks_see_the_problem_itself(make_data, loss, shape, l1):
     """Not the rounded one, and its own tol; passes and seconds of all legs."""
     p = problem(make_data, loss, *shape, l1=l1, l2=0.01)
     seen = []
-    r = solve_well(p, tol=1e-5, max_passes=1000, callback=lambda progress: seen.append(progress))
-    assert len(seen) > 1
+    r = solve(p, tol=1e-5, max_passes=1000, callback=lambda progress: seen.append(progress))
+    assert seen
     for progress in seen:
         assert progress.tol == 1e-5
         assert p.primal(progress.x, progress.intercept) == pytest.approx(progress.primal, 1e-12)
@@ -172,15 +199,15 @@ def test_callbacks_see_the_problem_itself(make_data, loss, shape, l1):
 
 def test_a_callback_stops_it(make_data):
     p = problem(make_data, n=200, d=10, l2=1e-3)
-    r = solve_well(p, tol=1e-6, max_passes=1000, callback=lambda progress: True)
+    r = solve(p, tol=1e-6, max_passes=1000, callback=lambda progress: True)
     assert r.status == "callback"
     assert p.gap(r.x, r.y, r.intercept) == pytest.approx(r.gap, abs=1e-12)
 
 
 def test_a_warm_start_is_polished_at_once(make_data):
     p = problem(make_data, n=100, d=8)
-    cold = solve_well(p, tol=1e-4, max_passes=1000)
-    warm = solve_well(p, tol=1e-4, max_passes=1000, start=cold)
+    cold = solve(p, tol=1e-4, max_passes=1000)
+    warm = solve(p, tol=1e-4, max_passes=1000, start=cold)
     assert warm.passes <= 2 < cold.passes
     np.testing.assert_allclose(warm.x, cold.x, rtol=1e-12)
 
@@ -189,8 +216,8 @@ def test_repeated_rows_at_kinks(make_data):
     """More rows at kinks than unknowns: they repeat one another."""
     A, b = make_data(40, 6)
     p = ac.Problem(np.repeat(A, 8, axis=0), np.repeat(b, 8), "hinge", l2=0.05, intercept=True)
-    r = solve_well(p, tol=1e-4, max_passes=1000)
-    once = solve_well(ac.Problem(A, b, "hinge", l2=0.05, intercept=True), tol=1e-4,
+    r = solve(p, tol=1e-4, max_passes=1000)
+    once = solve(ac.Problem(A, b, "hinge", l2=0.05, intercept=True), tol=1e-4,
                       max_passes=1000)
     assert r.relative_gap <= 1e-12
     np.testing.assert_allclose(r.x, once.x, rtol=1e-9)
@@ -206,7 +233,7 @@ def test_least_norm_without_a_penalty(shape, intercept, weighted):
     A[:, 3], A[:, 5] = A[:, 1], 2.0
     w = rng.integers(0, 3, shape[0]) + (np.arange(shape[0]) == 0) if weighted else None
     p = ac.Problem(A, b, "squared", sample_weight=w, intercept=intercept)
-    r = solve_well(p, tol=1e-10, max_passes=100)
+    r = solve(p, tol=1e-10, max_passes=100)
     assert r.status == "stationary, no certificate"
     peer = LinearRegression(fit_intercept=intercept).fit(A, b, w)
     np.testing.assert_allclose(r.x, peer.coef_, atol=1e-12)

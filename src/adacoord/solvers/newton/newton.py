@@ -21,6 +21,7 @@ import numpy as np
 from ...linalg.blas import one_thread
 from ..base import Solver, start_point
 from .kernels import along_line, along_line_blocks, expand_blocks, expand_rows, line_start
+from .size import SMALL
 from .systems import smaller_side
 
 #: A step is taken whole when the slope at its end is at most this share of that at its start.
@@ -44,6 +45,8 @@ class Newton(Solver):
         self.losses = (_Blocks if problem.loss.blocks else _Scalars)(problem, w / problem.n)
         self.system = smaller_side(problem)
         x, self.c, _ = start_point(problem, start)  # in float64 whatever the data
+        if start is None and least_norm_wanted(problem):
+            x, self.c = least_norm(problem)
         with np.errstate(over="ignore", invalid="ignore"):
             if start is not None and not problem.primal(x, self.c) <= problem.null_value:
                 x, self.c, _ = start_point(problem, None)  # worse than zero, or overflows
@@ -106,6 +109,25 @@ class Newton(Solver):
         ax = self.system.predict(self.t)
         value, self.y, p, curvature = self.losses.expand(ax + self.c)
         self.point = ax, value, p, curvature
+
+
+def least_norm_wanted(problem) -> bool:
+    """Whether there may be many solutions, of which users expect the shortest."""
+    return (problem.loss.name == "squared" and not problem.has_certificate
+            and problem.n * problem.d <= SMALL)
+
+
+def least_norm(problem) -> tuple[np.ndarray, float]:
+    """Of all least-squares solutions the one with the least |x|, as scikit-learn's ``alpha=0``."""
+    w = np.ones(problem.n) if problem.weights is None else problem.weights
+    A, b = problem.matrix.dense, problem.b
+    a0, b0 = np.zeros(problem.d), 0.0
+    if problem.intercept:
+        a0, b0 = (w @ A) / w.sum(), float(w @ b) / float(w.sum())
+    root = np.sqrt(w)
+    with one_thread():
+        x = np.linalg.lstsq(root[:, None] * (A - a0), root * (b - b0), rcond=None)[0]
+    return x, b0 - float(a0 @ x)
 
 
 class _Scalars:

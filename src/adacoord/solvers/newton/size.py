@@ -12,6 +12,14 @@ ITERATIONS, BLOCK_ITERATIONS = 8.0, 12.0
 #: Bytes of the largest matrix worth factorising: 16,384 rows, some minutes an iteration.
 LARGEST = 2**31
 
+#: Entries (n x d) of a problem that counts as small.
+SMALL = 2**18
+
+
+def small(problem: Problem) -> bool:
+    """Whether the problem is solved to the last digit by :mod:`.small`."""
+    return not problem.loss.blocks and problem.has_certificate and problem.n * problem.d <= SMALL
+
 
 def dual_side(problem: Problem) -> bool:
     """Whether the system is n x n (l2 > 0, fewer rows than columns) and not d x d."""

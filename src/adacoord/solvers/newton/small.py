@@ -1,52 +1,48 @@
-r"""Small problems are solved to the last digit, unless ``tol`` asks for little.
+r"""Newton's method for small data: losses of one number per row, any penalty, to the last digit.
 
 Who fits a model to some hundred rows expects *the* solution: the same from repeated rows as from
 weights, the same from every solver, digit by digit.  Here it costs milliseconds.
 
-Smooth losses are left to :mod:`._bare_newton`, which goes all the way at once.  Losses with kinks
-are first replaced by smooth ones: phi*(v) + (mu/2)(v - y)^2 in place of phi*(v), y the dual point
-so far, rounds the kinks off at the width mu and leaves an optimal y where it is (the method of
-multipliers).  Some passes of dual ascent find out about where; then mu falls, and as soon as so
-few rows are left within the kinks that all of them can be met, :mod:`._polish` guesses the rest.
-
-Where that does not work (no Newton's method for so many columns with l1, a guess that fails) or
-another solver was asked for, the solver runs under the monitor, first to ``tol`` and then on (at
-most ``RUN_ON`` passes a leg), and the rest is tried again.
-
-What is small: n x d of at most 2^18 numbers.  What is little: a ``tol`` above the estimators'
-default.  It is met, and nothing more is done.
+Problem     min P(x, c) with a penalty, n x d of at most 2^18 numbers (:func:`.size.small`)
+Smooth      :mod:`.dense`, to its end; with l1 and many columns coordinate descent on working sets,
+            and then :mod:`.active_set`
+Kinks       the loss is rounded off around the dual point y: phi*(v) + (mu/2)(v - y)^2 in place of
+            phi*(v) leaves an optimal y where it is (the augmented Lagrangian; the proximal point
+            method on the dual).  Some passes of dual ascent find out about where; then mu falls,
+            and as soon as so few rows are left within the kinks that all of them can be met,
+            :mod:`.active_set` guesses the rest
+Programs    kinks and no l2 make a linear program: HiGHS, and :mod:`.active_set` for its last digits
+A pass      is one iteration of whatever is at work
+Shown       ``estimate`` is infinite until there is something to look at: the monitor need not look
+            at each iteration, which costs as much as two.  A point that may do for who asks for
+            little is offered on the way
+Stops       never: the monitor does.  ``stuck`` says that another method may go on
 """
 
 from __future__ import annotations
 
+import math
 from copy import copy
-from dataclasses import dataclass, replace
-from time import perf_counter
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ...api.monitor import History, Progress, read_only
-from ...api.solve import Result, run
 from ...kernels.codes import MARGIN
-from ...linalg.blas import one_thread
 from ...problem import Problem
 from ...problem.losses import _Quadratic
-from ..base import start_point
-from ..dual.acf import AdaptiveFrequencies
-from ..registry import choose, newton_can
-from .bare import BareNewton
-from .polish import UNKNOWNS, polish
-from .size import system_size
+from ..base import Solver
+from .active_set import ActiveSet
+from .dense import DenseNewton
 
-#: Entries (n x d) of a problem that counts as small.
-SMALL = 2**18
-#: Gaps below this are rounding: of points within it, the newer is better.
-ROUNDING = 1e-13
-#: Passes that a leg beyond the asked tolerance may take, and those of Newton's method.
-RUN_ON, REFINE = 200, 6
-#: Relative gaps at which to try again.
+#: The stages, by the numbers that ``state()`` knows them by.
+STAGES = DIRECT, ASCEND, ROUND, FINISH, DESCEND, PROGRAM, STUCK = range(7)
+#: Relative gaps of the coordinate descent at which to guess the rest.
 TOLERANCES = (1e-6, 1e-8, 1e-10)
-#: A larger tol is little: it is met, and that is all.
+#: Passes of coordinate descent on one rounded problem.
+RUN_ON = 200
+#: A tol above this is little: points on the way are offered.  (The estimators' default asks for
+#: the solution.)
 LITTLE = 1e-4
 #: Smoothing widths in units of the targets: the first, each over the one before, the last; the
 #: share of rows within kinks that may change in a step that ends a width; and the passes of dual
@@ -59,8 +55,11 @@ class Point:
     """A primal and a dual point: what a run starts from."""
 
     x: np.ndarray
-    intercept: float | np.ndarray
+    intercept: float
     y: np.ndarray
+
+    def state(self) -> dict:
+        return {"x": self.x.copy(), "intercept": self.intercept, "y": self.y.copy()}
 
 
 @dataclass(frozen=True)
@@ -88,281 +87,267 @@ def rounded(problem: Problem, mu: float, y: np.ndarray) -> Problem:
     """
     _, epsilon, lo, hi = problem.loss.constants
     other = copy(problem)
-    other.__dict__.pop("null_value", None)  # all else that is cached is the same
+    for cached in ("null_value", "_scales", "constant_target"):  # all else is the same
+        other.__dict__.pop(cached, None)
     other.loss = Rounded(problem.loss.code, (mu, epsilon, lo, hi))
     other.b = problem.b - mu * y
     return other
 
 
-def solve_well(
-    problem: Problem, solver: str = "auto", *, tol, max_passes, seed=0, start=None, callback=None,
-    verbose=False,
-) -> Result:
-    """:func:`._solve.run`, and to the last digit where the problem is small."""
-    options = {"seed": seed, "callback": callback, "verbose": verbose, "options": {}}
-    n, d = problem.matrix.shape
-    if n * d > SMALL:
-        return run(problem, solver, tol=tol, max_passes=max_passes, start=start, **options)
-    legs = Legs(problem, tol, max_passes, start, options)
-    if problem.has_certificate and problem.constant_target is not None:
-        legs._look(np.zeros(d), problem.constant_target, np.zeros(n))
-        if legs.relative_gap <= tol:
-            return legs.result()
-    if solver == "auto" and problem.loss.name == "squared" and not problem.has_certificate:
-        legs.start = least_norm(problem)
-        legs.run(solver, tol, max_passes)  # which confirms it, and no more
-        return legs.result()
-    if problem.loss.blocks or not problem.has_certificate:
-        if solver == "auto" and newton_can(problem) and system_size(problem) <= UNKNOWNS:
-            solver = "newton"  # whose digits are the last ones, whatever the weights of the rows
-        legs.run(solver, tol, max_passes)
-        if legs.solver == "newton":
-            legs.run("newton", 1e-13, REFINE)  # each step doubles the digits
-        return legs.result()
-    if solver == "auto" and legs.directly():
-        return legs.result()
-    for goal in (tol, *TOLERANCES):
-        if goal < legs.relative_gap and (goal == tol or legs.relative_gap <= tol):
-            legs.run(solver, goal, max_passes if goal == tol else RUN_ON)
-            if legs.polish():
-                break
-    return legs.result()
+class SmallNewton(Solver):
+    """Newton's method for small data; see the module's docstring.
 
+    The stages take turns: each is a method that makes one iteration and names the next stage.
+    """
 
-def least_norm(problem: Problem) -> Point:
-    """Of all least-squares solutions the one with the least |x|, as scikit-learn's ``alpha=0``."""
-    w = np.ones(problem.n) if problem.weights is None else problem.weights
-    A, b = problem.matrix.dense, problem.b
-    a0, b0 = np.zeros(problem.d), 0.0
-    if problem.intercept:
-        a0, b0 = (w @ A) / w.sum(), float(w @ b) / float(w.sum())
-    root = np.sqrt(w)
-    with one_thread():
-        x = np.linalg.lstsq(root[:, None] * (A - a0), root * (b - b0), rcond=None)[0]
-    c = b0 - float(a0 @ x)
-    return Point(x, c, A @ x + c - b)
+    name = "newton"
+    check_cost = 20.0
+    patient = True
+    _state = ("base_x", "base_c", "base_y", "stage", "width", "within", "tries")
 
-
-class Legs:
-    """One run after the other, each from where the last one ended; the best points of them all."""
-
-    def __init__(self, problem: Problem, tol: float, max_passes: int, start, options: dict):
-        self.problem, self.tol, self.left, self.options = problem, tol, max_passes, options
-        self.start = start
-        self.point = Point(*start_point(problem, start))
-        self.primal, self.dual = np.inf, -np.inf if problem.has_certificate else np.nan
-        self.value = self.dual  # of D as evaluated; ``dual`` is the bound that it proves
-        self.history = History()
-        self.solver, self.status = "newton", ""
-        self.passes, self.operations, self.began = 0, 0, perf_counter()
-        self.bare = BareNewton(problem) if BareNewton.affordable(problem) else None
+    def __init__(self, problem, rng, start=None):
+        super().__init__(problem, rng, start)
+        self.base_x, self.base_c = self._start[0].astype(np.float64), float(self._start[1])
+        self.base_y = self.y
+        penalty = problem.penalty
+        self.sparse = penalty.l1 > 0.0 or penalty.positive
+        self.dense = DenseNewton(problem) if DenseNewton.affordable(problem) else None
+        self.unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
+        self.width, self.within, self.tries = WIDEST, 0, 0
+        self.inner, self.engine = None, None
+        self.shown = None
+        if problem.loss.differentiable:
+            self.stage = DIRECT if self.dense is not None else DESCEND
+        elif penalty.l2 == 0.0:
+            self.stage = PROGRAM
+        elif start is not None:
+            self.stage = FINISH
+        else:
+            self.stage = self._first_stage
 
     @property
-    def relative_gap(self) -> float:
-        return self.problem.relative_gap(self.primal, self.dual)
+    def _first_stage(self) -> int:
+        """Dual ascent for the losses of margins, whose y come to rest at bounds."""
+        return ROUND if self.sparse or self.problem.loss.code != MARGIN else ASCEND
 
     @property
-    def over(self) -> bool:
-        return self.left < 1 or self.status in ("interrupted", "callback", "no minimum")
+    def x(self):
+        return self.base_x if self.shown is None else self.shown.x
 
-    # ---- ways to the optimum; each says whether there is nothing left to do ---------------
+    @property
+    def intercept(self):
+        return self.base_c if self.shown is None else self.shown.intercept
 
-    def directly(self) -> bool:
-        """By Newton's method alone."""
-        if not self.problem.loss.differentiable:
-            return self._through_kinks()
-        return self.bare is not None and self.polish()
+    def state(self):
+        """The whole state; that of what is at work goes in under its own names."""
+        out = super().state()
+        for name, part in (("engine", self.engine), ("inner", self.inner), ("shown", self.shown)):
+            if part is not None:
+                out |= {f"{name}.{key}": value for key, value in part.state().items()}
+        return out
 
-    def _through_kinks(self) -> bool:
-        problem = self.problem
-        if self.start is not None and self.polish(degenerate=False):
-            return True
-        unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
-        sparse = problem.penalty.l1 > 0.0 or problem.penalty.positive
-        self._ascend()
-        if self._shown():
-            return True
-        width, before = WIDEST, 0
-        while width >= NARROWEST and not self.over:
-            within = self._round_off(width * unit, 1e-4 * width)
-            if within is None:
-                return bool(self.status)
-            if self._shown():
-                return True
-            # More rows than columns cannot be met, unless some repeat others: then they stay as
-            # many.  How many columns are not zero is not known beforehand.
-            crowd = sparse or within > problem.d + 1
-            if (sparse or not crowd or within == before) and self.polish(degenerate=crowd):
-                return True
-            width, before = width * NARROWER, within
-        return bool(self.status)
+    def restore(self, state):
+        parts: dict[str, dict] = {"engine": {}, "inner": {}, "shown": {}}
+        for key, value in state.items():
+            name, _, rest = key.partition(".")
+            if rest:
+                parts[name][rest] = value
+        super().restore({key: value for key, value in state.items() if "." not in key})
+        self.engine = self.inner = self.shown = None
+        if parts["inner"]:
+            self.inner = self._make_inner()
+            self.inner.restore(parts["inner"])
+        if parts["engine"]:
+            self._begin()
+            self.engine.restore(parts["engine"])
+        if parts["shown"]:
+            self.shown = Point(**parts["shown"])
+
+    def _pass(self):
+        self.estimate, self.shown = math.inf, None
+        (self._direct, self._ascend, self._round, self._finish, self._descend, self._program,
+         self._stuck)[self.stage]()
+        self.y = self.base_y if self.shown is None else self.shown.y
+
+    # ---- stages: one iteration each ---------------------------------------------------------
+
+    def _direct(self) -> None:
+        """Newton's method on the loss itself."""
+        if self.engine is None:
+            self._begin()
+        if self._iterated():
+            self._move()
+            self.estimate = 0.0
+            self._leave(STUCK)
 
     def _ascend(self) -> None:
-        """Some passes of dual ascent for the losses of margins, whose y come to rest at bounds."""
-        problem, passes = self.problem, min(ASCENT, self.left)
-        if problem.penalty.l1 > 0.0 or problem.penalty.positive or problem.loss.code != MARGIN:
-            return
-        rng = np.random.Generator(np.random.PCG64(self.options["seed"]))
-        solver = AdaptiveFrequencies(problem, rng, self.start)
-        if self._attempt(lambda: solver.advance(passes) or True):
-            self._spend(passes, solver.operations)
-            self._move(Point(solver.x, solver.intercept, solver.y))
+        """Some passes of dual ascent, to find out about where."""
+        if self.inner is None:
+            self.inner = self._make_inner()
+        self._descended()
+        if self.inner.passes >= ASCENT:
+            self._move_to(self.inner)
+            self._offer()
+            self._leave(ROUND)
 
-    def _round_off(self, mu: float, tol: float) -> int | None:
-        """Solve the problem with kinks rounded off; the rows within them, None if it failed."""
-        other, p, found = rounded(self.problem, mu, self.point.y), self.point, None
-        if self.bare is not None:
-            law = other.loss.code, *other.loss.constants
-            rough = 0.0 if self.bare.sparse else ROUGH
-            found = self._attempt(
-                lambda: self.bare.minimise(p.x, p.intercept, self.left, law, other.b, rough))
-        if found is not None:
-            self._spend(found.steps, 3 * found.steps * self.problem.matrix.nnz)
-            self._move(found)
-            return found.bent
-        if choose(other) == "apdc":  # which rounds kinks off itself
-            return None
-        self.run("auto", tol, RUN_ON, other)
-        return None if self.over or not self.point.converged else 0
-
-    def polish(self, degenerate: bool = True) -> bool:
-        """Try to end it here."""
-        if self.status or self._enough:
-            return True
-        p = self.point
-        if self.problem.loss.differentiable and self.bare is not None:
-            found = self._attempt(lambda: self.bare.minimise(p.x, p.intercept, self.left))
-            if found is not None:
-                found = found, found.steps
+    def _round(self) -> None:
+        """Newton's method, or coordinate descent, on the loss with its kinks rounded off."""
+        if self.engine is None and self.inner is None:
+            if self.dense is not None:
+                self._begin()
+            elif self.problem.penalty.l1 > 0.0:
+                self.inner = self._make_inner()
+            else:
+                self._leave(STUCK)
+                return
+        if self.engine is not None:
+            if not self._iterated():
+                return
+            self._move()
+            within = self.engine.bent
         else:
-            found = self._attempt(lambda: polish(
-                self.problem, p.x, p.intercept, p.y, self.left, degenerate))
-            if found is not None:
-                found = Point(*found[0]), found[1]
-        if found is not None:
-            point, steps = found
-            self._spend(steps, 3 * steps * self.problem.matrix.nnz)
-            self._judge(point)
-            if self.relative_gap <= 1e3 * ROUNDING:
-                return True
-        return self.over
+            self._descended()
+            if self.inner.estimate > 1e-4 * self.width:
+                if self.inner.passes >= RUN_ON:
+                    self._leave(STUCK)
+                return
+            z = self.inner.problem.predict(self.inner.x, self.inner.intercept)
+            y = self.inner.problem.loss.derivative(z, self.inner.problem.b)
+            self._move_to(Point(self.inner.x.copy(), self.inner.intercept, y))
+            within = 0
+        self._offer()
+        # More rows than columns cannot be met, unless some repeat others: then they stay as
+        # many.  How many columns are not zero is not known beforehand.
+        crowd = self.sparse or within > self.problem.d + 1
+        again, self.within = within == self.within, within
+        self.width *= NARROWER
+        self._leave(FINISH if self.sparse or not crowd or again else self._narrower)
 
-    def _attempt(self, method):
-        try:
-            return method()
-        except KeyboardInterrupt:
-            self.status = "interrupted"
-            return None
-
-    def run(self, solver: str, tol: float, passes: int, other: Problem | None = None) -> None:
-        """Run the solver on the problem, or on ``other`` in its place."""
-        if self.over:
+    def _finish(self) -> None:
+        """A guess of what is at a kink and what is zero, solved."""
+        if self.engine is None:
+            self._begin()
+        engine = self.engine
+        engine.iterate()
+        self.operations += 3 * self.problem.matrix.nnz
+        if not engine.ended:
             return
-        options = dict(self.options)
-        if options["callback"] is not None:
-            options["callback"] = lambda progress: self._relay(progress, other is not None)
-        leg = run(other or self.problem, solver, tol=tol, max_passes=min(passes, self.left),
-                  start=self.start, **options)
-        self._move(leg)
-        self.solver = leg.solver
-        if leg.status not in ("converged", "max_passes", "rounding"):
-            self.status = leg.status
-        if leg.history.switched is not None:
-            switched = leg.history.switched
-            self.history.switched = switched._replace(passes=self.passes + switched.passes)
-        operations = leg.history.operations  # none after an interrupt before the first look
-        self._spend(leg.passes, int(operations[-1]) if len(operations) else 0)
-        self._look(leg.x, leg.intercept, leg.y)
-
-    # ---- what they share ------------------------------------------------------------------
+        if not engine.failed:
+            self.shown = Point(engine.x, engine.c, engine.y)
+            self.estimate = 0.0
+        if self.problem.loss.differentiable:
+            self._leave(DESCEND, keep=True)
+        elif self.tries < 0:
+            self._leave(STUCK)
+        elif self.width == WIDEST:
+            self._leave(self._first_stage)
+        else:
+            self._leave(self._narrower)
 
     @property
-    def _enough(self) -> bool:
-        """Whether little was asked for, and is there."""
-        return self.tol > LITTLE and self.relative_gap <= self.tol
+    def _narrower(self) -> int:
+        return ROUND if self.width >= NARROWEST else STUCK
 
-    def _shown(self) -> bool:
-        """Judge the point where somebody waits for it: it costs as much as a step or two."""
-        if self.tol > LITTLE or self.options["callback"] is not None:
-            self._judge(self.point)
-        return self._enough
+    def _descend(self) -> None:
+        """Coordinate descent on working sets, until a guess is worth its while."""
+        if self.problem.penalty.l1 == 0.0:
+            self._leave(STUCK)
+            return
+        if self.inner is None:
+            self.inner = self._make_inner()
+        self._descended()
+        self._move_to(self.inner)
+        estimate = self.inner.estimate
+        if self.tries < len(TOLERANCES) and estimate <= TOLERANCES[self.tries]:
+            while self.tries < len(TOLERANCES) and estimate <= TOLERANCES[self.tries]:
+                self.tries += 1
+            self._leave(FINISH, keep=True)
+            return
+        self.estimate = estimate if self.tries == len(TOLERANCES) else max(estimate, 1.01 * LITTLE)
 
-    def _move(self, point) -> None:
-        self.start = self.point = point
+    def _program(self) -> None:
+        """The linear program, by HiGHS."""
+        from .program import solve_program
 
-    def _judge(self, point) -> None:
-        """Look at a point, and let the callback look at what is best."""
-        self._look(point.x, point.intercept, point.y)
-        callback = self.options["callback"]
-        if callback is not None and callback(Progress(
-            self.passes, perf_counter() - self.began, self.primal, self.dual,
-            self.primal - self.dual, self.relative_gap, self.tol, read_only(self.x),
-            read_only(self.intercept),
-        )):
-            self.status = "callback"
+        found = solve_program(self.problem)
+        self.operations += 20 * self.problem.matrix.nnz
+        self.tries = -1  # after which there is one guess, and no rounding off without an l2
+        if found is None:
+            self._leave(STUCK)
+            return
+        self._move_to(Point(*found))
+        self.estimate = 0.0
+        self._leave(FINISH)
 
-    def _relay(self, progress: Progress, of_another: bool):
-        """What a leg tells the callback, in terms of all legs and of the problem itself."""
-        progress = replace(
-            progress, passes=self.passes + progress.passes,
-            seconds=perf_counter() - self.began, tol=self.tol,
-        )
-        if self.problem.has_certificate:
-            primal, dual = progress.primal, max(self.dual, progress.dual)
-            if of_another:
-                primal = self.problem.primal(progress.x, progress.intercept)
-                dual = self.dual
-            if primal > self.primal:
-                primal = self.primal
-                progress = replace(
-                    progress, x=read_only(self.x), intercept=read_only(self.intercept))
-            progress = replace(
-                progress, primal=primal, dual=dual, gap=primal - dual,
-                relative_gap=self.problem.relative_gap(primal, dual),
-            )
-        return self.options["callback"](progress)
+    def _stuck(self) -> None:
+        self.stuck = True
 
-    def _spend(self, passes: int, operations: int) -> None:
-        self.passes, self.left = self.passes + passes, self.left - passes
-        self.operations += operations
+    # ---- what they share --------------------------------------------------------------------
 
-    def _look(self, x, c, y) -> None:
-        """Judge a point by the problem's own certificate, and keep what is best."""
-        problem, value = self.problem, np.nan
-        with np.errstate(over="ignore", invalid="ignore"):
-            primal = problem.primal(x, c)
-            if problem.has_certificate:
-                y, u = problem.feasible_dual(y)
-                value = problem._dual(y, u)
-            rounding = ROUNDING * abs(primal)
-            if primal <= self.primal + rounding:
-                self.primal, self.x, self.intercept = primal, x, c
-            if not value < self.value - rounding:
-                self.value, self.y, self.u = value, y, u if problem.has_certificate else None
-            if problem.has_certificate:
-                self.dual = problem.bound(
-                    self.x, self.intercept, self.primal, self.y, self.u, self.value
-                )
-        dual = value
-        self.history.append(
-            passes=self.passes, seconds=perf_counter() - self.began, operations=self.operations,
-            primal=primal, dual=dual, gap=self.primal - self.dual,
-            relative_gap=self.relative_gap,
-        )
+    def _begin(self) -> None:
+        """The engine of this stage, at the base point."""
+        x, c, y, problem = self.base_x, self.base_c, self.base_y, self.problem
+        if self.stage == FINISH:
+            self.engine = self._active_set
+            crowd = self.sparse or self.within > problem.d + 1
+            self.engine.begin(x, c, y, degenerate=crowd or problem.loss.differentiable)
+            return
+        rough = 0.0
+        if self.stage == ROUND:
+            problem, rough = self._rounded(), 0.0 if self.sparse else ROUGH
+        self.engine = self.dense
+        self.engine.begin(x, c, (problem.loss.code, *problem.loss.constants), problem.b, rough)
 
-    def result(self) -> Result:
-        """The best points, and what it took to find them."""
-        if not self.history.passes:  # interrupted before anything was found
-            self._look(self.point.x, self.point.intercept, self.point.y)
-        self.history.freeze()
-        relative_gap = self.relative_gap
-        status = self.status or ("converged" if relative_gap <= self.tol else "max_passes")
-        if status == "max_passes" and self.primal - self.value <= 0.5 * (self.primal - self.dual):
-            status = "rounding"
-        return Result(
-            x=self.x, intercept=self.intercept, y=self.y, primal=self.primal, dual=self.dual,
-            gap=self.primal - self.dual, relative_gap=relative_gap,
-            converged=status in ("converged", "stationary, no certificate"), status=status,
-            passes=self.passes, seconds=perf_counter() - self.began, history=self.history,
-            solver=self.solver,
-        )
+    def _make_inner(self) -> Solver:
+        """The coordinate method of this stage, at the base point."""
+        if self.stage == ASCEND:
+            from ..dual.acf import AdaptiveFrequencies
+
+            return AdaptiveFrequencies(self.problem, self.rng, self._base())
+        from ..primal.working_set import WorkingSetDescent
+
+        problem = self._rounded() if self.stage == ROUND else self.problem
+        return WorkingSetDescent(problem, self.rng, self._base())
+
+    def _rounded(self) -> Problem:
+        return rounded(self.problem, self.width * self.unit, self.base_y)
+
+    @cached_property
+    def _active_set(self) -> ActiveSet:
+        return ActiveSet(self.problem)
+
+    def _base(self) -> Point:
+        return Point(self.base_x, self.base_c, self.base_y)
+
+    def _iterated(self) -> bool:
+        """One iteration of the engine; whether it was the last.  A failure leaves the point."""
+        engine, m = self.engine, self.engine.m
+        if not engine.settled:
+            self.operations += int(engine.bent) * m * m // 2 + m**3 // 6
+        engine.iterate()
+        self.operations += 3 * self.problem.matrix.nnz
+        if engine.failed:
+            self._leave(STUCK)
+            return False
+        return engine.ended
+
+    def _descended(self) -> None:
+        before = self.inner.operations
+        self.inner.advance(1)
+        self.operations += self.inner.operations - before
+
+    def _move(self) -> None:
+        self._move_to(Point(self.engine.x.copy(), self.engine.c, self.engine.y.copy()))
+
+    def _move_to(self, point) -> None:
+        self.base_x, self.base_c = np.array(point.x, dtype=np.float64), float(point.intercept)
+        self.base_y = point.y.copy()
+
+    def _offer(self) -> None:
+        """A point that may do, where little was asked for."""
+        self.estimate = 1.01 * LITTLE
+
+    def _leave(self, stage: int, keep: bool = False) -> None:
+        self.stage, self.engine = stage, None
+        if not keep:
+            self.inner = None

@@ -1,4 +1,4 @@
-r"""Newton's method for small data, bare: no monitor, no choices, everything in dense arrays.
+r"""Newton's method on dense rows: one iteration at a time, for every loss with a continuous slope.
 
 Problem     min P(x, c) for a loss with a continuous slope, l2, l1 and x >= 0 in any mixture
 Step        d = -H^{-1} grad by Cholesky's factorisation, H = l2 I + [A, 1]' diag(w phi'') [A, 1]/n
@@ -6,21 +6,18 @@ Step        d = -H^{-1} grad by Cholesky's factorisation, H = l2 I + [A, 1]' dia
             the least point of the model grad.d + d'Hd/2 + g(x + d): coordinate descent on H finds
             the support, Cholesky the values on it
 Line        t = 1 where the slope along the step fell to half of what it was, else by
-            :func:`.solvers.newton.line_search`; with l1 or signs Armijo's rule
+            :func:`.newton.line_search`; with l1 or signs Armijo's rule
 Settled     where no row has gained or lost its curvature (for losses that are not quadratic: and
             the step was short) H is kept, and what is left costs two products with A
 Ends        when a step changes nothing, or no less than the one before
 
 Data whose rows are fewer than their columns are turned into a triangle first: without l1 and
-signs x lies in the span of the rows.
-
-A step takes 70 us on 569 x 30 numbers and 170 us on 1797 x 64; as a solver under the monitor's
-eyes it took 0.5 ms and more.
+signs x lies in the span of the rows.  A step takes 70 us on 569 x 30 numbers and 170 us on
+1797 x 64.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -29,10 +26,10 @@ from scipy.linalg import lapack
 from ...kernels.codes import MARGIN
 from ...linalg.blas import one_thread
 from ...problem import Problem
-from .bare_kernels import descend, expand_data, move
+from .active_set import SINGULAR, reciprocal_condition, solve_symmetric
+from .dense_kernels import descend, expand_data, move
 from .kernels import along_line
 from .newton import ROUNDING, line_search
-from .polish import SINGULAR, reciprocal_condition, solve_symmetric
 
 #: Columns that are not too many where there are zeros to be found.  (n x d = 2^18, lasso and l1
 #: logistic regression against ``acf`` and a polish: 2.8 and 9.3 ms against 6.8 and 19 with 100
@@ -49,19 +46,13 @@ SWEEPS, ENOUGH, MOST = 16, 64, 128
 PROMISED = 0.01
 
 
-@dataclass(frozen=True)
-class Found:
-    """A point; ``bent`` rows have a curvature there."""
+class DenseNewton:
+    """The data of one problem, made ready, and an iteration on them; see the module's docstring.
 
-    x: np.ndarray
-    intercept: float
-    y: np.ndarray
-    steps: int
-    bent: int
-
-
-class BareNewton:
-    """The data of one problem, made ready; see the module's docstring."""
+    ``begin`` says where and for which loss, ``iterate`` takes a step; then ``ended`` tells whether
+    it was the last one (``failed``: a system has no solution, or the steps no end), and ``x``,
+    ``c``, ``y`` and ``bent``, the number of rows with a curvature, are those of the point.
+    """
 
     def __init__(self, problem: Problem):
         self.problem, penalty = problem, problem.penalty
@@ -87,62 +78,86 @@ class BareNewton:
     def affordable(problem: Problem) -> bool:
         """Whether this is the way to solve a small problem."""
         sparse = problem.penalty.l1 > 0.0 or problem.penalty.positive
-        return not problem.loss.blocks and (not sparse or problem.d <= COLUMNS)
+        return not sparse or problem.d <= COLUMNS
 
-    def minimise(self, x, c, steps=STEPS, law=None, b=None, rough=0.0) -> Found | None:
-        """The optimum, from (x, c); None where a system has no solution, or the steps no end.
+    @property
+    def x(self) -> np.ndarray:
+        return self.t if self.basis is None else self.basis @ self.t
 
-        ``law`` (a code and four constants, see :mod:`.losses`) and ``b`` may take the place of
-        the problem's own.  ``rough`` lets it end as soon as no more than this share of the rows
-        that bend has changed in a step.
+    def begin(self, x, c, law, b, rough=0.0) -> None:
+        """From (x, c), for the loss ``law`` (a code and four constants) and the targets ``b``.
+
+        ``rough`` lets it end as soon as no more than this share of the rows with a curvature has
+        changed in a step.
         """
-        problem = self.problem
-        if law is None:
-            law, b = (problem.loss.code, *problem.loss.constants), problem.b
+        self.law, self.b, self.rough = law, b, rough
         x = np.asarray(x, dtype=np.float64)
-        x = x.copy() if self.basis is None else self.basis.T @ x
-        with one_thread(), np.errstate(all="ignore"):
-            found = self._minimise(x, float(c), min(steps, STEPS), law, b, rough)
-        if found is None or not (np.isfinite(found[0]).all() and np.isfinite(found[1])):
-            return None
-        x, *rest = found
-        return Found(x if self.basis is None else self.basis @ x, *rest)
+        self.t = x.copy() if self.basis is None else self.basis.T @ x
+        self.c, self.exact = float(c), True
+        self._work[1][:] = 0.0
+        self.z = self.A @ self.t + self.c
+        self._expand()
+        self.settled, self.moved, self.taken = False, np.inf, 0
+        self.ended = self.failed = False
 
-    def _minimise(self, x, c, steps, law, b, rough):
-        A, w, d, m = self.A, self.w, self.d, self.m
-        l2, search = self.problem.penalty.l2, self._sparse_search if self.sparse else self._search
-        y, bend, slope, bent = self._work
-        bend[:] = 0.0
-        z = A @ x + c
-        value, rows, _ = expand_data(A, *law, z, b, w, y, bend, bent, slope)
-        settled, moved, taken = False, np.inf, 0
-        while taken < steps:
-            gradient = slope[:m].copy()
-            gradient[:d] += l2 * x
-            if not settled:
-                self._curve(rows, law)
-            settled_before = settled and self.exact
-            s = self._sparse_step(x, gradient, settled) if self.sparse else self._solve(gradient)
-            if s is None:
-                return None
-            dx, dc = s[:d], float(s[d]) if m > d else 0.0
-            dz = A @ dx + dc
-            t = search(law, b, z, dz, x, dx, value, float(gradient @ s))
-            before, moved = moved, move(x, dx, z, dz, t)
-            c, taken = c + t * dc, taken + 1
-            if settled:  # nothing is left of rounding in running sums
-                z = A @ x + c
-            value, rows, flips = expand_data(A, *law, z, b, w, y, bend, bent, slope)
-            if self.exact and (moved <= LAST or (settled_before and moved > 0.5 * before)):
-                break
-            settled = t == 1.0 and flips == 0 and not self.flat and (
-                law[0] <= MARGIN or moved < SHORT)
-            if rough and t == 1.0 and flips <= rough * rows:
-                break
-        else:
-            if steps == STEPS:
-                return None
-        return x, c, y.copy(), taken, int(rows)
+    def iterate(self) -> None:
+        """One step."""
+        with one_thread():
+            self.ended = self._iterate()
+        self.failed = self.failed or not np.isfinite(self.c + self.t.sum())
+        if self.taken >= STEPS and not self.ended:
+            self.failed = True
+        self.ended = self.ended or self.failed
+
+    #: What ``state()`` holds beside the arrays of an expansion; some are made by a first step.
+    _state = ("t", "c", "z", "value", "bent", "settled", "moved", "taken", "exact", "ended",
+              "failed", "flat", "singular", "H", "factor", "mean", "mass")
+
+    def state(self) -> dict:
+        """Plain arrays and numbers, for :meth:`restore` after the same ``begin``."""
+        out = {name: np.copy(getattr(self, name)) for name in self._state if hasattr(self, name)}
+        return out | {f"work{k}": array.copy() for k, array in enumerate(self._work)}
+
+    def restore(self, state: dict) -> None:
+        for name, value in state.items():
+            if name.startswith("work"):
+                self._work[int(name[4:])][...] = value
+            else:
+                setattr(self, name, value.copy() if value.ndim else value.item())
+
+    def _expand(self) -> int:
+        y, bend, slope, rows = self._work
+        self.value, self.bent, flips = expand_data(
+            self.A, *self.law, self.z, self.b, self.w, y, bend, rows, slope)
+        self.y = y
+        return flips
+
+    def _iterate(self) -> bool:
+        d, m, slope = self.d, self.m, self._work[2]
+        gradient = slope[:m].copy()
+        gradient[:d] += self.problem.penalty.l2 * self.t
+        if not self.settled:
+            self._curve(self.bent, self.law)
+        settled = self.settled and self.exact
+        step = self._sparse_step(self.t, gradient, self.settled) if self.sparse else (
+            self._solve(gradient))
+        if step is None:
+            self.failed = True
+            return True
+        dx, dc = step[:d], float(step[d]) if m > d else 0.0
+        dz = self.A @ dx + dc
+        search = self._sparse_search if self.sparse else self._search
+        t = search(self.law, self.b, self.z, dz, self.t, dx, self.value, float(gradient @ step))
+        before, self.moved = self.moved, move(self.t, dx, self.z, dz, t)
+        self.c, self.taken = self.c + t * dc, self.taken + 1
+        if self.settled:  # nothing is left of rounding in running sums
+            self.z = self.A @ self.t + self.c
+        flips = self._expand()
+        if self.exact and (self.moved <= LAST or (settled and self.moved > 0.5 * before)):
+            return True
+        self.settled = t == 1.0 and flips == 0 and not self.flat and (
+            self.law[0] <= MARGIN or self.moved < SHORT)
+        return bool(self.rough) and t == 1.0 and flips <= self.rough * self.bent
 
     # ---- systems ------------------------------------------------------------------------
 

@@ -15,10 +15,10 @@ are guessed anew before each step, from the proximal steps that leave an optimal
 is.  When a guess comes back the same, the system was the right one and the point is exact to
 rounding.
 
-Losses without kinks need no guess of rows and are left to :mod:`._bare_newton`; where that has
-too many columns, S alone is guessed here.
+Losses without kinks need no guess of rows and are left to :mod:`.dense`; where that has too many
+columns, S alone is guessed here.
 
-Nothing here is trusted: who calls :func:`polish` judges the point by its certificate.
+Nothing here is trusted: who uses it has the point judged by its certificate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scipy.linalg import lapack
 
 from ...linalg.blas import one_thread
 from ...problem import Problem
-from .bare_kernels import respond
+from .dense_kernels import respond
 from .kernels import expand_rows
 
 #: Unknowns of the largest indefinite system: what a step costs stays below some 20 ms.
@@ -41,36 +41,69 @@ STEPS = 20
 SINGULAR = 1e-13
 
 
-def polish(
-    problem: Problem, x: np.ndarray, intercept: float, y: np.ndarray, steps: int = STEPS,
-    degenerate: bool = True,
-):
-    """(x, intercept, y) exact to rounding, and the steps it took; None where no guess settles.
+class ActiveSet:
+    """Guess, solve, guess again; one of each an iteration.
 
-    ``degenerate``: whether to go on with more rows at kinks than can be met by themselves (of
-    which some repeat others), which takes singular values: 5 ms on 1797 x 64 numbers.
+    ``begin`` says where; ``iterate`` takes a step, then ``ended`` tells whether it was the last,
+    ``failed`` that no guess settles, and ``x``, ``c``, ``y`` are the point, exact to rounding
+    unless it failed.  ``degenerate``: whether to go on with more rows at kinks than can be met by
+    themselves (of which some repeat others), which takes singular values: 5 ms on 1797 x 64
+    numbers.
     """
-    with one_thread(), np.errstate(all="ignore"):
-        conditions = Conditions(problem, degenerate)
-        x, c, y = conditions.inside(x), float(intercept), np.asarray(y, dtype=np.float64)
-        last, changes = None, np.inf
-        for step in range(1, min(steps, STEPS) + 1):
-            guess = conditions.guess(x, c, y)
-            if last is not None:
-                before, changes = changes, guess.differs(last)
-                # Attempts that succeed change less of the guess each time (6, 2, 0); those that
-                # do not wander about.
-                if changes >= before > 0:
-                    return None
-            new = conditions.step(x, c, y, guess)
-            if new is None or not np.isfinite(new[1] + new[0].sum() + new[2].sum()):
-                return None
-            moved = max(_share(new[0] - x, new[0]), _share(new[2] - y, new[2]))
-            x, c, y = new
-            if moved <= 1e-11 and changes == 0:
-                return (conditions.outside(x), c, y), step
-            last = guess
-    return None
+
+    def __init__(self, problem: Problem):
+        self.conditions = Conditions(problem)
+
+    def begin(self, x, c, y, degenerate: bool = True) -> None:
+        self.conditions.degenerate = degenerate
+        self.t, self.c = self.conditions.inside(x), float(c)
+        self.y = np.asarray(y, dtype=np.float64)
+        self.last, self.changes, self.taken = None, np.inf, 0
+        self.ended = self.failed = False
+
+    _state = ("t", "c", "y", "changes", "taken", "ended", "failed")
+
+    def state(self) -> dict:
+        """Plain arrays and numbers, for :meth:`restore` after the same ``begin``."""
+        out = {name: np.copy(getattr(self, name)) for name in self._state}
+        if self.last is not None:
+            for name in ("rows", "signs"):
+                if getattr(self.last, name) is not None:
+                    out[f"last_{name}"] = getattr(self.last, name).copy()
+        return out
+
+    def restore(self, state: dict) -> None:
+        for name in self._state:
+            setattr(self, name, state[name].copy() if state[name].ndim else state[name].item())
+        if self.taken:
+            self.last = Guess(state.get("last_rows"), state.get("last_signs"))
+
+    @property
+    def x(self) -> np.ndarray:
+        return self.conditions.outside(self.t)
+
+    def iterate(self) -> None:
+        with one_thread():
+            self.ended = self._iterate()
+        if self.taken >= STEPS and not self.ended:
+            self.ended = self.failed = True
+
+    def _iterate(self) -> bool:
+        self.taken += 1
+        guess = self.conditions.guess(self.t, self.c, self.y)
+        if self.last is not None:
+            before, self.changes = self.changes, guess.differs(self.last)
+            # Attempts that succeed change less of the guess each time (6, 2, 0); those that do
+            # not wander about.
+            self.failed = self.changes >= before > 0
+        new = None if self.failed else self.conditions.step(self.t, self.c, self.y, guess)
+        if new is None or not np.isfinite(new[1] + new[0].sum() + new[2].sum()):
+            self.failed = True
+            return True
+        moved = max(_share(new[0] - self.t, new[0]), _share(new[2] - self.y, new[2]))
+        self.t, self.c, self.y = new
+        self.last = guess
+        return moved <= 1e-11 and self.changes == 0
 
 
 def _share(change: np.ndarray, of: np.ndarray) -> float:
@@ -87,8 +120,8 @@ class Guess:
 
     rows: np.ndarray | None
     signs: np.ndarray | None
-    z: np.ndarray
-    v: np.ndarray | None
+    z: np.ndarray | None = None
+    v: np.ndarray | None = None
 
     def differs(self, other: Guess) -> int:
         """In how many rows and columns."""
@@ -103,8 +136,8 @@ class Conditions:
     an orthogonal basis of theirs takes the place of the columns.
     """
 
-    def __init__(self, problem: Problem, degenerate: bool = True):
-        self.degenerate = degenerate
+    def __init__(self, problem: Problem):
+        self.degenerate = True
         self.problem, penalty = problem, problem.penalty
         self.A, self.basis = problem.matrix.dense, None
         self.sparse = penalty.l1 > 0.0 or penalty.positive

@@ -1,4 +1,4 @@
-"""The kernels of :mod:`._bare_newton`: losses over dense rows, and descent on a Gram matrix."""
+"""The kernels of :mod:`.dense`: losses over dense rows, and descent on a Gram matrix."""
 
 from __future__ import annotations
 
