@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from . import svmlight_kernel as kernel
-from .digested import replacing
+from .writing import replacing
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
 _DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}

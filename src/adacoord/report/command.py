@@ -12,7 +12,7 @@ from rich.table import Table
 from .. import datasets
 from .._solve import _check_limits
 from ..io import load_svmlight
-from ..io.digested import replacing
+from ..io.writing import replacing
 from ..progress import ProgressLine
 from ..training import make_problem
 from .runs import LEVELS, as_csv, compare, contenders, summarise
