@@ -92,7 +92,7 @@ def fit(
     from .training import check_outputs, evaluate, make_model, make_problem, strange_labels
 
     # What could fail after the training is tried before it.
-    check_outputs(model=model)
+    check_outputs([train, test], model=model)
     A, targets = load_svmlight(train)
     held_out = None if test is None else load_svmlight(test)
     problem, classes = make_problem(
@@ -151,7 +151,7 @@ def predict(
     from .io.writing import replacing
     from .training import check_outputs, in_lines, n_columns, predictions, with_columns
 
-    check_outputs(output=output)
+    check_outputs([model, data], output=output)
     fitted = load_model(model)
     A = with_columns(load_svmlight(data)[0], n_columns(fitted))
     text = in_lines(predictions(fitted, A, proba))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
 from pathlib import Path
 
@@ -19,14 +20,17 @@ from .problem import Problem
 COLUMNS, COLUMNS_AN_ENTRY = 1 << 22, 64
 
 
-def check_outputs(**options: Path | None) -> None:
-    """Refuse a file that could not be written, before the work that it is to hold."""
+def check_outputs(inputs: Iterable[Path | None] = (), **options: Path | None) -> None:
+    """Refuse files that cannot be written, or are read, before the work that they are to hold."""
     for option, path in options.items():
         if path is not None:
             try:
                 check_writable(path)
             except OSError as error:
                 raise ValueError(f"--{option} {error}") from None
+            if path.is_file() and any(p and p.exists() and path.samefile(p) for p in inputs):
+                raise ValueError(f"--{option} {path}: this file is read, and would be overwritten; "
+                                 "name another")
 
 
 def make_problem(

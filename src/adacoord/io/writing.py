@@ -145,9 +145,10 @@ def _temporary(name: str, target: str, old: os.stat_result | None) -> tuple[int,
             os.close(descriptor)
             continue
         if old is not None:
-            with contextlib.suppress(PermissionError):  # only root may give a file away
+            with contextlib.suppress(OSError):  # only root may give a file away
                 os.fchown(descriptor, old.st_uid, old.st_gid)
-            os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+            with contextlib.suppress(OSError):  # a file system without modes
+                os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
         return descriptor, temporary
 
 
@@ -176,7 +177,7 @@ def _remove_unlocked(path: str) -> None:
 
 def _sync_folder(folder: str) -> None:
     """The rename itself is durable only once its folder is synced."""
-    if os.name == "posix":
+    if os.name == "posix" and os.access(folder, os.R_OK):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -28,7 +28,7 @@ def run(
     limits: dict,
 ) -> int:
     """Do it; returns the exit code."""
-    _check_files(report, csv, plots)
+    _check_files(Path(data), report, csv, plots)
     if seeds < 1:
         raise ValueError(f"--seeds {seeds}: at least one run of each solver is needed")
     A, targets = _load(data, quiet)
@@ -72,9 +72,11 @@ def run(
     return 0 if any(r.result.converged for r in runs) else NOT_CONVERGED
 
 
-def _check_files(report: Path | None, csv: Path | None, plots: list[Path]) -> None:
+def _check_files(
+    data: Path, report: Path | None, csv: Path | None, plots: list[Path]
+) -> None:
     """What could fail after the runs is tried before them."""
-    check_outputs(report=report, csv=csv)
+    check_outputs([data], report=report, csv=csv)
     for plot in plots:
         check_outputs(plot=plot)
     if plots:
