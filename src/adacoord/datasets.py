@@ -206,8 +206,8 @@ def _near(name: str) -> str:
 
 
 def _download(name: str, source: Source, target: Path, verbose: bool) -> None:
-    from .io.digested import replacing
     from .io.download import digest, download
+    from .io.writing import replacing
 
     with ExitStack() as stack:
         report = stack.enter_context(_Bar(name)) if verbose else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import adacoord as ac
-from adacoord.io import load_model, save_svmlight
+from adacoord.io import Model, load_model, save_model, save_svmlight
 
 
 def adacoord(*args, **kwargs) -> subprocess.CompletedProcess:
@@ -122,19 +123,165 @@ def test_fit_without_a_penalty_says_that_nothing_is_certified(files):
         (["info", "absent"], "absent"),
         (["fit", "train.svm", "--model", "no/such/m"], "there is no such folder"),
         (["fit", "train.svm", "--test", "absent.svm"], "absent.svm"),
-        (["fit", "wide.svm", "--quiet"], "not enough memory"),
+        (["fit", "wide.svm", "--quiet"], "the largest index is 999999999999999, and there are"),
+        (["fit", "wider.svm", "--quiet"], "takes 0.8 GB; correct the index, or number the columns"),
+        (["certify", "m", "wider.svm"], "the largest index is 100000000, and there are only 2"),
+        (["compare", "wider.svm"], "the largest index is 100000000, and there are only 2"),
+        (["fit", "iris.svm"], "are 3 different whole numbers (1, 2, 3), classes or quantities"),
+        (["compare", "iris.svm"], "adacoord.LogisticRegression from Python; for quantities say"),
+        (["fit", "train.svm", "--test", "iris.svm"],
+         "--test iris.svm: the file has the label 1, and train.svm has 3 and 7; label both alike"),
+        (["fit", "train.svm", "--model", "folder"], "--model folder: this is a folder"),
+        (["fit", "train.svm", "--model", "bad.svm/m"], "--model bad.svm/m: there is no such"),
+        (["predict", "m", "train.svm", "-o", "folder"], "--output folder: this is a folder"),
+        (["predict", "m", "train.svm", "-o", "no/p"], "--output no/p: there is no such folder"),
+        (["compare", "train.svm", "--csv", "folder"], "--csv folder: this is a folder"),
+        (["compare", "train.svm", "--report", "folder"], "--report folder: this is a folder"),
+        (["compare", "train.svm", "--plot", "p.svg/p.svg"], "--plot p.svg/p.svg: there is no such"),
+        (["fit", "train.svm", "--model", "./train.svm"], "--model train.svm: this file is read"),
+        (["predict", "m", "train.svm", "-o", "m"], "--output m: this file is read, and would be"),
+        (["compare", "train.svm", "--csv", "train.svm"], "--csv train.svm: this file is read"),
+        (["reproduce", "spdc-fig1"], "reproduction.md: this is a folder"),
+        (["certify", "odd", "train.svm"], "loss='logistic', loss_parameter=0.5: this loss has no"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(files, arguments, message):
     folder, *_ = files
     (folder / "bad.svm").write_text("1 1:2\n1 x:3\n")
     (folder / "wide.svm").write_text("1 1:2\n-1 999999999999999:3\n")
+    (folder / "wider.svm").write_text("1 1:2\n-1 100000000:3\n")
+    save_svmlight(folder / "iris.svm", np.eye(9), [1, 2, 3] * 3)
+    save_model(Model([1.0]), folder / "m")
+    save_model(Model([1.0], loss="logistic", loss_parameter=0.5, classes=[3, 7]), folder / "odd")
+    (folder / "folder").mkdir()
+    (folder / "reproduction.md").mkdir()
+    before = sorted(folder.iterdir())
     done = adacoord(*arguments, cwd=folder)
     assert done.returncode == 2
+    assert [p for p in sorted(folder.iterdir()) if p.name != "reproduction"] == before
     lines = [line for line in done.stderr.splitlines() if not line.startswith("Problem(")]
     assert len(lines) == 1
     assert message in lines[0]
     assert "Traceback" not in done.stderr
+
+
+def test_whole_numbers_are_quantities_where_that_is_said_or_plain(files):
+    folder, A, _ = files
+    save_svmlight(folder / "counts.svm", A, np.rint(3 * A[:, 0]))
+    assert adacoord("fit", folder / "counts.svm").returncode == 2
+    for arguments in (["--loss", "squared"], ["--loss", "huber"]):
+        done = adacoord("fit", folder / "counts.svm", "--quiet", *arguments)
+        assert done.returncode == 0 and "R^2" in done.stdout, done.stderr
+    save_svmlight(folder / "years.svm", A, np.arange(400))  # too many to be classes
+    assert adacoord("fit", folder / "years.svm", "--quiet").returncode == 0
+
+
+def test_one_class_in_the_test_file_is_enough(files):
+    folder, A, label = files
+    save_svmlight(folder / "seven.svm", A[label == 7], label[label == 7])
+    done = adacoord("fit", folder / "train.svm", "--quiet", "--test", folder / "seven.svm")
+    assert done.returncode == 0 and "test: accuracy" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("interrupt", [False, True])
+def test_no_file_is_made_before_the_end(files, interrupt):
+    """Killed while it trains: nothing stands at --model, nor beside it."""
+    folder, *_ = files
+    before = sorted(folder.iterdir())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "adacoord", "fit", str(folder / "train.svm"), "--l2", "1e-9",
+         "--tol", "0", "--max-passes", "100000000", "--solver", "spdc", "--model",
+         str(folder / "m")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )
+    try:
+        assert process.stderr.readline().startswith("Problem(")
+        assert sorted(folder.iterdir()) == before
+    finally:
+        process.send_signal(signal.SIGTERM if interrupt else signal.SIGKILL)
+        process.communicate(timeout=60)
+    assert sorted(folder.iterdir()) == before
+
+
+def device(folder, name, minor):
+    """A device to spare: as root, a writer that renames would put a file over the real one."""
+    path = folder / name
+    if os.getuid() != 0:
+        return f"/dev/{name}"
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+        open(path, "wb").close()
+    except OSError as error:
+        pytest.skip(f"no device can be made here: {error}")
+    return path
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="devices as Linux has them")
+def test_a_full_disk_loses_no_more_than_it_must(files):
+    folder, *_ = files
+    full = device(folder, "full", 7)
+    done = adacoord("fit", folder / "train.svm", "--quiet", "--model", full)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "certified within" in done.stdout and "train: accuracy" in done.stdout
+    assert f"No space left on device: '{full}'" in done.stderr
+    done = adacoord("compare", folder / "train.svm", "--quiet", "--solvers", "apdc", "--csv", full,
+                    "--report", folder / "r.html")
+    assert done.returncode == 2 and f"No space left on device: '{full}'" in done.stderr
+    assert "apdc" in done.stdout and "</html>" in (folder / "r.html").read_text()
+    save_model(Model(np.ones(6)), folder / "m")
+    for command in (["predict", folder / "m", folder / "train.svm"], ["info"],
+                    ["fit", folder / "train.svm", "--quiet", "--model", folder / "saved"]):
+        with open(full, "w") as output:
+            done = subprocess.run([sys.executable, "-m", "adacoord", *map(str, command)],
+                                  stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith(
+            "adacoord: [Errno 28] No space left on device"), done.stderr
+        assert "Traceback" not in done.stderr and "ignored" not in done.stderr
+    assert load_model(folder / "saved").loss == "logistic"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes that break are POSIX")
+@pytest.mark.parametrize("closed", ["pipe", "stdout", "both"])
+def test_nobody_reads_the_output(files, closed):
+    folder, A, label = files
+    save_model(Model(np.ones(6)), folder / "m")
+    save_svmlight(folder / "long.svm", np.vstack([A] * 50), np.tile(label, 50))
+    ends = {"pipe": "| true", "stdout": ">&-", "both": ">&- 2>&-"}[closed]
+    for words in ("info", "info m", "predict m train.svm", "predict m long.svm",
+                  "certify m real.svm", "compare train.svm --solvers apdc --quiet --csv c.csv",
+                  "fit train.svm --quiet --model saved"):
+        command = f"{sys.executable} -m adacoord {words} {ends}"
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True,
+                              text=True, cwd=folder, check=False, timeout=120)
+        assert done.returncode == (1 if closed == "pipe" else 0), (words, done.stderr)
+        assert "Traceback" not in done.stderr and "ignored" not in done.stderr
+        assert "adacoord:" not in done.stderr, (words, done.stderr)
+    assert load_model(folder / "saved").loss == "logistic"
+    assert (folder / "c.csv").read_text().startswith("solver")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout here")
+def test_outputs_to_standard_output(files):
+    folder, *_ = files
+    adacoord("fit", folder / "train.svm", "--quiet", "--model", folder / "m")
+    plain = adacoord("predict", folder / "m", folder / "train.svm").stdout
+    done = adacoord("predict", folder / "m", folder / "train.svm", "-o", "/dev/stdout")
+    assert done.stdout == plain and len(plain.split()) == 300
+    done = adacoord("compare", folder / "train.svm", "--quiet", "--solvers", "apdc", "--csv",
+                    "/dev/stdout")
+    assert done.returncode == 0 and done.stdout.startswith("solver,") and "passes to" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_predictions_keep_the_mode_of_their_file(files):
+    folder, *_ = files
+    save_model(Model(np.ones(6)), folder / "m")
+    (folder / "p").touch()
+    (folder / "p").chmod(0o600)
+    done = adacoord("predict", folder / "m", folder / "train.svm", "-o", folder / "p")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "p").stat().st_mode & 0o777 == 0o600
+    assert len((folder / "p").read_text().split()) == 300
 
 
 def test_usage_error_is_exit_2():

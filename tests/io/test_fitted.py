@@ -17,7 +17,7 @@ import adacoord as ac
 from adacoord import estimators, load_model, save_model
 from adacoord.api.monitor import History, Switch
 from adacoord.command.cli import app
-from adacoord.io import Model, save_svmlight
+from adacoord.io import Model, fitted, load_svmlight, save_svmlight
 from adacoord.io.digested import read_digested, write_digested
 
 
@@ -236,6 +236,40 @@ def test_a_right_digest_over_wrong_content(saved, change, message):
         load_model(saved)
 
 
+@pytest.mark.parametrize("attribute, value, message", [
+    ("coef_", np.full((1, 6), np.nan), "coef_=array.*an array of finite numbers"),
+    ("coef_", np.full((1, 6), np.inf), "coef_=array.*an array of finite numbers"),
+    ("coef_", sp.csr_matrix([[np.nan] * 6]), "coef_=array.*an array of finite numbers"),
+    ("coef_", np.array([["a"] * 6]), "coef_=array.*an array of finite numbers"),
+    ("coef_", 1.0, r"coef_=1\.0: an array of finite numbers"),
+    ("coef_", [[1.0] * 6], "coef_=.*an array of finite numbers"),
+    ("coef_", np.ones((1, 5)), r"coef_ has shape \(1, 5\), and n_features_in_=6 columns"),
+    ("coef_", np.ones((1, 1, 6)), r"coef_ has shape \(1, 1, 6\)"),
+    ("coef_", np.ones((3, 6)), r"intercept_ has shape \(1,\)"),
+    ("n_features_in_", 7, r"coef_ has shape \(1, 6\), and n_features_in_=7 columns"),
+    ("intercept_", np.array([np.nan]), r"intercept_=array\(\[nan\]\): an array of finite"),
+    ("intercept_", np.inf, r"intercept_=array\(inf\): an array of finite"),
+    ("intercept_", np.ones(2), r"intercept_ has shape \(2,\), and one intercept for each"),
+    ("intercept_", "x", "intercept_=array.*an array of finite"),
+    ("classes_", np.array([0.0, np.nan]), "classes_=array.*different labels"),
+    ("classes_", np.array([1, 1]), "classes_=array.*different labels"),
+    ("classes_", np.array([[0, 1]]), "classes_=array.*different labels"),
+    ("classes_", np.array([0]), r"coef_ has 1 row\(s\) for 1 class"),
+    ("classes_", np.array([0, 1, 2]), r"coef_ has 1 row\(s\) for 3 class"),
+    ("classes_", [0, 1], "classes_=.*different labels"),
+])
+def test_what_nothing_could_be_predicted_with(saved, attribute, value, message, monkeypatch):
+    model = load_model(saved)
+    setattr(model, attribute, value)
+    with pytest.raises(ValueError, match=message):
+        save_model(model, saved)
+    monkeypatch.setattr(fitted, "_check", lambda model: None)  # a file by somebody else
+    save_model(model, saved)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match=f"it does not hold a model .{message}"):
+        load_model(saved)
+
+
 def test_sparse_indices_out_of_range(saved):
     arrays = {"d": np.ones(1), "i": np.array([99]), "p": np.array([0, 1])}
     parts = [{"list": [1, 3]}, *({"array": k} for k in "dip")]
@@ -332,6 +366,56 @@ def test_certify_of_a_plain_model(tmp_path, files):
             assert float(line.split("optimum (")[1].split(" relative")[0]) < 1e-4, line
     run = command("certify", path, tmp_path / "train.svm")
     assert "the data have the label 3, and the model knows 1 and 2" in str(run.exception)
+
+
+def bound(line):
+    """(P, P - D) of a line of certify."""
+    return float(line.split("objective ")[1].split(". ")[0]), float(
+        line.split("Within ")[1].split(" of ")[0])
+
+
+@pytest.mark.parametrize("model, target", [
+    (None, "real"), (ac.Ridge(alpha=1e-3, tol=1e-10), "real"), (ac.Lasso(1e-3, tol=1e-10), "real"),
+    (ac.LinearSVC(tol=1e-8), "two"), (ac.LinearSVC(tol=1e-8, intercept_scaling=1.0), "two"),
+    (ac.LinearSVC(tol=1e-8, penalty="l1"), "train"), (ac.LogisticRegression(tol=1e-8), "train"),
+    (ac.LogisticRegression(tol=1e-8, warm_start=True), "two"), (ac.ERMRegressor("huber"), "real"),
+])
+def test_certify_on_data_of_another_width(files, tmp_path, model, target):
+    """The problem is that of the data given: the model is 0 on columns that it does not have."""
+    X, _ = table(80)
+    path, data = tmp_path / "m.adacoord", tmp_path / f"{target}.svm"
+    files(ac.Ridge(), "real")  # for the data files
+    A, b = load_svmlight(data)
+    narrow, wide = tmp_path / "narrow.svm", tmp_path / "wide.svm"
+    save_svmlight(narrow, A[:, :2], b)
+    save_svmlight(wide, sp.hstack([A, sp.csr_matrix((len(b), 3)), sp.csr_matrix(b[:, None])]), b)
+    if model is None:
+        command("fit", narrow, "--l2", "1e-4", "--model", path, "--quiet", "--tol", "1e-10")
+    else:
+        save_model(model.fit(X[:, :2], b), path)
+    own = command("certify", path, narrow, "--effort", "300").stdout.splitlines()
+    assert own and all(bound(line)[1] < 1e-3 * bound(line)[0] for line in own)
+    for file in (data, wide):
+        lines = command("certify", path, file, "--effort", "300").stdout.splitlines()
+        assert len(lines) == len(own)
+        for line, before in zip(lines, own, strict=True):  # the same P, and now a lower P*
+            assert bound(line)[0] == pytest.approx(bound(before)[0], rel=1e-6)
+        assert any(bound(line)[1] > 0.1 * bound(line)[0] for line in lines)
+    # and the reverse: a model with columns that the data lack
+    if model is None:
+        command("fit", wide, "--l2", "1e-4", "--model", path, "--quiet", "--tol", "1e-10")
+        x = load_model(path).coef
+    else:
+        wider = model.fit(load_svmlight(wide)[0], b)
+        save_model(wider, path)
+        x = wider.coef_
+    assert x.shape[-1] == 10
+    lines = command("certify", path, narrow, "--effort", "300").stdout.splitlines()
+    assert len(lines) == len(own)
+    for line, before in zip(lines, own, strict=True):
+        primal, gap = bound(line)
+        assert gap >= 0.99 * (primal - bound(before)[0]) - 1e-9  # P* is that of two columns
+        assert primal >= bound(before)[0] - bound(before)[1] - 1e-9
 
 
 def test_info(files):

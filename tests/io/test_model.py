@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -18,6 +20,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import adacoord as ac
 import adacoord.io
 from adacoord.io import Model, load_model, save_model
 from adacoord.io.digested import read_digested, write_digested
@@ -92,14 +95,6 @@ def test_same_model_same_bytes(tmp_path):
     assert digest.decode() == hashlib.sha256(magic + b"\n" + payload).hexdigest()
     stamps = {member.date_time for member in zipfile.ZipFile(io.BytesIO(payload)).infolist()}
     assert stamps == {(1980, 1, 1, 0, 0, 0)}
-
-
-def test_saved_files_have_usual_permissions_and_keep_links(tmp_path):
-    (tmp_path / "plain").touch()
-    (tmp_path / "link").symlink_to(tmp_path / "m")
-    save_model(example_model(), tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "m").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_numpy_certificate_becomes_plain(tmp_path):
@@ -196,6 +191,9 @@ def test_no_probabilities(loss, classes, kind):
         ({"loss_parameter": np.nan}, "loss_parameter=nan: it must be a finite number"),
         ({"classes": [1]}, "classes=[1]: they must be two different labels"),
         ({"classes": [1, 1]}, "classes=[1, 1]: they must be two different labels"),
+        ({"classes": [1.0, np.nan]}, "classes=[1.0, nan]: they must be two different labels"),
+        ({"l2": 10**400}, "l2=1000"),
+        ({"positive": "no"}, "positive='no': it must be True or False"),
         ({"classes": np.array([1, "a"], object)}, "classes=array([1, 'a'], dtype=object): they"),
         ({"certificate": [1]}, "certificate=[1]: it must be a dict"),
         ({"certificate": {"x": [1]}}, "certificate['x']=[1]: keys must be strings"),
@@ -303,6 +301,172 @@ def test_content_that_is_no_model(tmp_path):
                                     "b'ADACOORD-CHECKPO')")
 
 
+def with_digest(path, payload, version=1):
+    magic = f"ADACOORD-MODEL-{version}\n".encode()
+    digest = hashlib.sha256(magic + payload).hexdigest().encode()
+    path.write_bytes(magic + digest + b"\n" + payload)
+
+
+def packed(members, how=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", how) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def members_of(path):
+    payload = path.read_bytes().split(b"\n", 2)[2]
+    with zipfile.ZipFile(io.BytesIO(payload)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def npy(array, **changes):
+    """An npy file; ``changes`` are made to its header alone."""
+    buffer = io.BytesIO()
+    header = np.lib.format.header_data_from_array_1_0(array) | changes
+    np.lib.format.write_array_header_1_0(buffer, header)
+    return buffer.getvalue() + array.tobytes()
+
+
+def test_compressed_members_are_refused_before_they_are_expanded(tmp_path):
+    path = tmp_path / "m.adacoord"
+    save_model(example_model(), path)
+    members = members_of(path) | {"coef.npy": npy(np.zeros(10_000_000))}
+    with_digest(path, packed(members, zipfile.ZIP_DEFLATED))
+    assert path.stat().st_size < 100_000
+    tracemalloc.start()
+    try:
+        assert "is compressed, and adacoord compresses nothing" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("header", [
+    {"shape": (10**9,)}, {"shape": (10**30,)}, {"shape": (-1,)}, {"shape": (2,)},
+    {"shape": (3, 0)}, {"descr": "|O"}, {"descr": "<U99"}, {"descr": "<c16"}, {"descr": "|V8"},
+    {"descr": [("x", "<f8")]},
+])
+def test_headers_that_claim_other_content(tmp_path, header):
+    path = tmp_path / "m.adacoord"
+    save_model(example_model(), path)
+    with_digest(path, packed(members_of(path) | {"coef.npy": npy(np.ones(3), **header)}))
+    tracemalloc.start()
+    try:
+        assert "coef.npy" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_of_a_machine_with_other_bytes(tmp_path):
+    path = tmp_path / "m.adacoord"
+    save_model(example_model(), path)
+    with_digest(path, packed(members_of(path) | {"coef.npy": npy(np.arange(3, dtype=">f8") / 3)}))
+    assert_same(load_model(path), example_model())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no /dev/zero here")
+def test_a_file_without_an_end():
+    assert refusal("/dev/zero").startswith("this is not an adacoord model file")
+
+
+ODD = [None, True, 0, -1, 2**63, 10**400, 1e308, float("nan"), float("inf"), "", "x" * 999, "coef_",
+       [], [[]], {}, {"array": "a0"}, {"array": 3}, {"objects": "a0"}, {"list": 1}, {"tuple": [1]},
+       {"dict": [[1, 2]]}, {"dict": [[{"list": []}, 2]]}, {"loss": ["huber", None]},
+       {"loss": ["huber", "x"]}, {"loss": ["squared", 3]}, {"history": {}},
+       {"sparse": [{"list": [1, 6]}, {"array": "a0"}, {"array": "a1"}, {"array": "a2"}]},
+       {"sparse": [{"list": [10**12, 10**12]}, {"array": "a0"}, {"array": "a0"}, {"array": "a0"}]}]
+
+
+def odd_array(rng, array):
+    kind = rng.integers(8)
+    if kind == 0:
+        return npy(array.astype(rng.choice(["<f4", ">f8", "<i8", "?", "<U7", "<u2"])))
+    if kind == 1:
+        return npy(np.full(array.shape, rng.choice([np.nan, np.inf, -1e308])))
+    if kind == 2:
+        shape = [(), (0,), (1, 1), (2, 3), (7,), (1, 6, 1), (0, 10**18)][rng.integers(7)]
+        return npy(np.ones(shape))
+    if kind == 3:
+        return npy(array, shape=tuple(int(v) for v in rng.integers(-2, 10**9, rng.integers(4))))
+    if kind == 4:
+        return npy(array, descr=str(rng.choice(["<U1", "|O", "<m8[s]", "|S8", "<f16", "<c8"])))
+    if kind == 5:
+        return npy(np.full(3, 2**31, np.uint32).view("<U1"))
+    content = bytearray(npy(array))
+    if kind == 6:
+        del content[int(rng.integers(len(content))):]
+    else:
+        content[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
+    return bytes(content)
+
+
+def odd_tree(rng, tree):
+    """The same JSON with one value replaced."""
+    if not isinstance(tree, (dict, list)) or not tree or rng.random() < 0.25:
+        return ODD[rng.integers(len(ODD))]
+    keys = list(tree) if isinstance(tree, dict) else range(len(tree))
+    key = keys[rng.integers(len(keys))]
+    changed = tree.copy()
+    if rng.random() < 0.1:
+        del changed[key]
+    else:
+        changed[key] = odd_tree(rng, tree[key])
+    return changed
+
+
+def mutated(rng, members):
+    """A payload with one thing wrong: in the JSON, in an array, or in the archive itself."""
+    members = dict(members)
+    name = list(members)[rng.integers(len(members))]
+    how = rng.integers(5)
+    if how <= 1:
+        facts = odd_tree(rng, json.loads(members["facts.json"]))
+        members["facts.json"] = json.dumps(facts)
+    elif how == 2 and name != "facts.json":
+        array = np.lib.format.read_array(io.BytesIO(members[name]))
+        members[name] = odd_array(rng, array)
+    elif how == 3:
+        content = [b"", b"[" * 100_000, b"1" * 9999, b'{"a":' * 5000, b"\x93NUMPY\x01\x00\xff\xff"]
+        members[name] = content[rng.integers(len(content))]
+        if rng.random() < 0.3:
+            del members[name]
+    stored = zipfile.ZIP_STORED
+    payload = packed(members, [stored, stored, zipfile.ZIP_DEFLATED][rng.integers(3)])
+    if how == 4:
+        payload = bytearray(payload)
+        for _ in range(rng.integers(1, 4)):
+            payload[rng.integers(len(payload))] = rng.integers(256)
+    return bytes(payload)
+
+
+def test_odd_content_under_a_right_digest_is_loaded_or_refused(tmp_path):
+    rng, path = np.random.default_rng(18), tmp_path / "m.adacoord"
+    X = rng.standard_normal((40, 6))
+    y = np.searchsorted(np.quantile(X[:, 0], [0.3, 0.6]), X[:, 0])
+    plain = example_model(classes=[3, 7])
+    fitted = [plain, ac.Ridge().fit(X, X[:, 0]), ac.ERMRegressor("huber").fit(X, X[:, 0]),
+              ac.LinearSVC(penalty="l1").fit(X, y).sparsify(),
+              ac.LogisticRegression().fit(X, y > 0)]
+    refused = 0
+    for model in fitted:
+        save_model(model, path)
+        members = members_of(path)
+        for _ in range(300):
+            with_digest(path, mutated(rng, members), 1 if model is plain else 2)
+            try:
+                found = load_model(path)
+            except ValueError as error:
+                assert str(error).startswith(f"{path}: the digest of this ")
+                refused += 1
+            else:
+                width = found.coef.size if model is plain else found.n_features_in_
+                assert len(found.predict(np.zeros((5, width)))) == 5
+    assert 600 < refused < 1500
+
+
 def test_object_arrays_are_not_written(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
         write_digested(tmp_path / "x", "CHECKPOINT", 1, {"a": np.array([{}])}, {})
@@ -382,6 +546,8 @@ def test_kill_before_the_rename_leaves_the_old_file(tmp_path, stop_at):
     killed_while_saving(path, stop_at)
     assert path.read_bytes() == old
     assert len(list(tmp_path.glob(".m.adacoord.*.tmp"))) == 1  # the kill did fall within a save
+    save_model(example_model(), path)
+    assert os.listdir(tmp_path) == ["m.adacoord"]  # the next save cleans up
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")

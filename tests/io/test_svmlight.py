@@ -8,6 +8,7 @@ import lzma
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -296,10 +297,58 @@ def test_n_features_too_small(tmp_path):
     )
 
 
-@pytest.mark.parametrize("n_features", [0, -1, 2.0, "3"])
-def test_n_features_not_a_count(tmp_path, n_features):
-    with pytest.raises(ValueError, match=rf"^n_features={n_features!r}: it must be a whole number"):
-        load_svmlight(written(tmp_path, "1 1:1\n"), n_features=n_features)
+@pytest.mark.parametrize("name", ["n_features", "max_bytes"])
+@pytest.mark.parametrize("value", [0, -1, 2.0, "3"])
+def test_not_a_count(tmp_path, name, value):
+    with pytest.raises(ValueError, match=rf"^{name}={value!r}: it must be a whole number"):
+        load_svmlight(written(tmp_path, "1 1:1\n"), **{name: value})
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
+def test_a_file_that_expands_beyond_bounds(tmp_path, ending):
+    text = b"1 1:1\n" * 4_000_000
+    path = written(tmp_path, COMPRESS[ending](text), f"data.svm{ending}")
+    A, _ = load_svmlight(path)  # 24 MB are nothing to speak of, whatever the file's size
+    assert A.shape == (4_000_000, 1)
+    size = path.stat().st_size
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError) as caught:
+            load_svmlight(path, max_bytes=1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 16_000_000
+    finally:
+        tracemalloc.stop()
+    assert str(caught.value) == (
+        f"{path}: this {ending} file of {size} bytes expands to more than max_bytes=1000000; if "
+        "you trust it, pass a larger max_bytes, or decompress it first"
+    )
+    assert load_svmlight(path, max_bytes=len(text))[1].size == 4_000_000
+    with pytest.raises(ValueError, match="expands to more than max_bytes"):
+        load_svmlight(path, max_bytes=len(text) - 1)
+
+
+def test_expansion_is_bounded_by_default(tmp_path):
+    text = b"1" + b" " * (1 << 28)
+    path = written(tmp_path, bz2.compress(text), "data.svm.bz2")
+    assert path.stat().st_size < 1000
+    with pytest.raises(ValueError, match=r"of \d+ bytes expands to more than max_bytes=268435456"):
+        load_svmlight(path)
+
+
+def test_several_streams_in_one_file(tmp_path):
+    for ending in (".gz", ".bz2", ".xz"):
+        content = COMPRESS[ending](b"1 1:1\n") + COMPRESS[ending](b"2 2:1\n")
+        assert load_svmlight(written(tmp_path, content, f"two{ending}"))[1].tolist() == [1.0, 2.0]
+
+
+def test_a_wide_index_is_cheap(tmp_path):
+    path = written(tmp_path, "1 1:1\n-1 100000000:1\n")
+    tracemalloc.start()
+    try:
+        assert load_svmlight(path)[0].shape == (2, 100_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 # --- saving -----------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """The command line: ``adacoord demo | fit | predict | certify | compare | reproduce | info``.
 
-Exit codes: 0 done, 2 bad input (one line on stderr), 3 not converged (the result is still
-written), 130 interrupted (the best point so far is still written).
+Exit codes: 0 done, 1 nobody reads the output any more, 2 bad input (one line on stderr), 3 not
+converged (the result is still written), 130 interrupted (the best point so far is still written).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -24,22 +25,38 @@ app = typer.Typer(
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
-NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 3, 2, 130
+CLOSED_PIPE, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 
 
 def main() -> None:
     """Entry point: bad input is one line and exit code 2, never a traceback."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            _flush()
     except MemoryError:
         err.print("adacoord: not enough memory; is a column number in the file far too large?")
         sys.exit(BAD_INPUT)
     except (ValueError, OSError) as error:
+        if isinstance(error, BrokenPipeError) and error.filename is None:  # standard output
+            sys.exit(CLOSED_PIPE)
         err.print(f"adacoord: {error}", markup=False, soft_wrap=True)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         err.print("adacoord: interrupted")
         sys.exit(INTERRUPTED)
+
+
+def _flush() -> None:
+    """Write out what is left: what fails at Python's exit is a traceback."""
+    if sys.stdout is None:  # closed by who started us
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 @app.command()
@@ -72,24 +89,30 @@ def fit(
     from ..api.solve import solve
     from ..exceptions import ConvergenceWarning
     from ..io import load_svmlight, save_model
-    from .training import evaluate, make_model, make_problem
+    from .training import check_outputs, evaluate, make_model, make_problem, strange_labels
 
     # What could fail after the training is tried before it.
-    if model is not None and not model.absolute().parent.is_dir():
-        raise ValueError(f"--model {model}: there is no such folder to write it to")
+    check_outputs([train, test], model=model)
     A, targets = load_svmlight(train)
     held_out = None if test is None else load_svmlight(test)
     problem, classes = make_problem(
         A, targets, loss=loss, l1=l1, l2=l2, positive=positive, intercept=intercept
     )
+    if held_out is not None and (strange := strange_labels(held_out[1], classes)).size:
+        raise ValueError(f"--test {test}: the file has the label {strange[0]:g}, and {train} has "
+                         f"{classes[0]:g} and {classes[1]:g}; label both alike")
     err.print(str(problem), markup=False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         result = solve(problem, solver, tol=tol, max_passes=max_passes, seed=seed,
                        verbose=not quiet)
     fitted = make_model(problem, classes, result)
+    failure = None
     if model is not None:
-        save_model(fitted, model)
+        try:
+            save_model(fitted, model)
+        except OSError as error:  # a full disk: show what was found before the complaint
+            failure = error
     proof = (
         f"certified within {result.gap:.3g} of the optimum (relative gap "
         f"{result.relative_gap:.2e})" if problem.has_certificate
@@ -105,6 +128,8 @@ def fit(
         out.print(f"test: {evaluate(fitted, *held_out)}")
     for warning in caught:
         err.print(f"adacoord: {warning.message}", markup=False, soft_wrap=True)
+    if failure is not None:
+        raise failure
     if result.status == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if not result.converged:
@@ -123,15 +148,18 @@ def predict(
 ) -> None:
     """Predict with a saved model; labels of the file are ignored."""
     from ..io import load_model, load_svmlight
-    from .training import in_lines, n_columns, predictions, with_columns
+    from ..io.writing import replacing
+    from .training import check_outputs, in_lines, n_columns, predictions, with_columns
 
+    check_outputs([model, data], output=output)
     fitted = load_model(model)
     A = with_columns(load_svmlight(data)[0], n_columns(fitted))
     text = in_lines(predictions(fitted, A, proba))
-    if output is None:
+    if output is not None:
+        with replacing(output) as file:
+            file.write(text.encode())
+    elif sys.stdout is not None:
         sys.stdout.write(text)
-    else:
-        output.write_text(text, encoding="utf-8")
 
 
 @app.command()

@@ -37,7 +37,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..api.monitor import History
-from ..api.solve import SHORT, Result, advice
+from ..api.solve import SHORT, Result, advice, run
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
 from ..solvers.registry import SOLVERS
@@ -99,14 +99,14 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     # ---- solving ------------------------------------------------------------------------
 
     def _limits(self) -> dict:
-        """What :func:`._small.solve_well` is told of when to stop."""
+        """What :func:`~adacoord.api.solve.run` is told of when to stop."""
         # None is scikit-learn's "any": here 0, so that a fit is the same whenever it runs
         seed = 0
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return {
             "tol": self.tol, "max_passes": 1000 if self.max_iter is None else self.max_iter,
-            "seed": seed,
+            "seed": seed, "options": {},
         }
 
     def _solve(self, tasks: list[Task], X, y, sample_weight, shape, also="") -> list[Result]:
@@ -115,8 +115,6 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         ``shape`` turns the results so far into ``coef_`` and ``intercept_``, for callbacks;
         ``also`` is what to warn of besides.
         """
-        from ..solvers.newton.small import solve_well  # its kernels import Numba
-
         limits = {**self._limits(), "verbose": bool(self.verbose)}
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
             jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
@@ -125,7 +123,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             else:
                 results = []
                 for task in tasks:
-                    results.append(solve_well(
+                    results.append(run(
                         task.problem, self.solver, start=task.start,
                         callback=report.progress, **limits,
                     ))
@@ -140,12 +138,10 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _until(self, limits: dict):
         """A solution of one of several problems; after Ctrl-C as it is at the next gap check."""
-        from ..solvers.newton.small import solve_well
-
         def solve(task: Task, stop: Event) -> Result:
             if stop.is_set():
                 return _untouched(task.problem)
-            result = solve_well(task.problem, self.solver, start=task.start,
+            result = run(task.problem, self.solver, start=task.start,
                                 callback=lambda _: stop.is_set(), **limits)
             stopped = result.status == "callback"
             return replace(result, status="interrupted") if stopped else result

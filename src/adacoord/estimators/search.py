@@ -24,6 +24,7 @@ from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from ..api.path import follow
+from ..api.solve import run
 from ..problem import Problem
 from .threads import side_by_side
 
@@ -68,14 +69,12 @@ class CrossValidated:
 
     def _solver(self, stop: Event | None = None):
         """``solve(problem, start)`` within the limits of this estimator, until ``stop`` is set."""
-        from ..solvers.newton.small import solve_well  # its kernels import Numba
-
         limits = self._limits()
         if stop is not None:
             limits["callback"] = lambda _: stop.is_set()
 
         def solve(problem, start):
-            result = solve_well(problem, self.solver, start=start, **limits)
+            result = run(problem, self.solver, start=start, **limits)
             if stop is not None and stop.is_set():
                 raise KeyboardInterrupt
             return result

@@ -1,8 +1,9 @@
-"""Files that are whole or refused: written beside, synced, renamed; digested, checked first.
+"""Files that are read whole or refused: digested, and checked before anything is parsed.
 
 A digested file is ``ADACOORD-<KIND>-<version>\\n``, the SHA-256 of that line and the payload in
 64 hex digits, ``\\n``, then the payload: an npz of plain arrays with one JSON member.  The digest
-is checked before a byte of the payload is parsed, and nothing in it can run code.
+is checked before a byte of the payload is parsed, and nothing in it can run code.  A digest says
+nothing about who made the file: what is read takes no more memory than the file has bytes.
 """
 
 from __future__ import annotations
@@ -10,58 +11,19 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import re
-import secrets
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, BinaryIO
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from .writing import replacing
+
 _FACTS = "facts.json"
 _DIGEST_LENGTH = 64
-
-
-@contextmanager
-def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Open a temporary file beside ``path`` that takes its name once it is whole and on disk.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file to write.  If the block raises, or the process is killed, what stood there
-        before is untouched.
-
-    Yields
-    ------
-    BinaryIO
-        The temporary file, open for writing.
-    """
-    target = os.path.realpath(path)  # through a symbolic link, so that the link survives
-    folder, name = os.path.split(target)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"{os.fspath(path)}: the folder {folder!r} does not exist; "
-                                "create it first")
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
-    try:
-        # mode "x", not mkstemp: the file gets the user's usual permissions, not 0600
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
-    if os.name == "posix":  # the rename itself is durable only once its folder is synced
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def write_digested(
@@ -120,13 +82,14 @@ def read_digested(
     """
     name, what = os.fspath(path), kind.lower()
     with open(path, "rb") as file:
-        content = file.read()
-    header = re.match(rb"ADACOORD-%s-([1-9][0-9]{0,8})\n" % kind.encode("ascii"), content)
-    if header is None:
-        raise ValueError(
-            f"{name}: this is not an adacoord {what} file (it starts with {content[:16]!r}); "
-            f"give a file that adacoord wrote, or write the {what} again"
-        )
+        content = file.read(64)  # a device may have no end
+        header = re.match(rb"ADACOORD-%s-([1-9][0-9]{0,8})\n" % kind.encode("ascii"), content)
+        if header is None:
+            raise ValueError(
+                f"{name}: this is not an adacoord {what} file (it starts with {content[:16]!r}); "
+                f"give a file that adacoord wrote, or write the {what} again"
+            )
+        content += file.read()
     version = int(header[1])
     if version > newest:
         raise ValueError(
@@ -142,10 +105,10 @@ def read_digested(
         )
     try:
         return version, *_unpack(payload)
-    except (ValueError, TypeError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
+    except Exception as error:  # content that nobody's program wrote raises whatever it likes
         raise ValueError(
             f"{name}: the digest of this {what} file is right but its content cannot be read "
-            f"({error}); write the {what} again with adacoord"
+            f"({str(error) or type(error).__name__}); write the {what} again with adacoord"
         ) from error
 
 
@@ -173,11 +136,33 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _unpack(payload: memoryview) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    if payload[:2] != b"PK":  # np.load would take a bare array too
-        raise ValueError("the payload is not an npz archive")
-    with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
-        facts = json.loads(archive[_FACTS])
-        arrays = {name: archive[name] for name in archive.files if name != _FACTS}
+    with zipfile.ZipFile(io.BytesIO(payload)) as archive:
+        members = archive.infolist()
+        for m in members:
+            if m.compress_type != zipfile.ZIP_STORED or m.compress_size != m.file_size:
+                raise ValueError(f"{m.filename!r} is compressed, and adacoord compresses nothing")
+        if sum(m.file_size for m in members) > len(payload):
+            raise ValueError("its members are larger than the file")
+        content = {m.filename: archive.read(m) for m in members}
+    facts = json.loads(content.pop(_FACTS))
     if not isinstance(facts, dict):
         raise ValueError(f"{_FACTS} is not an object")
-    return arrays, facts
+    return {name.removesuffix(".npy"): _array(name, npy) for name, npy in content.items()}, facts
+
+
+def _array(name: str, npy: bytes) -> np.ndarray:
+    """An array from the bytes of an npy file, which hold neither more nor less than it."""
+    stream = io.BytesIO(npy)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError(f"{name} is not in version 1.0 of the npy format")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in "biufU":
+        raise ValueError(f"{name} has dtype {dtype}, and not numbers or strings")
+    start = stream.tell()
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(npy) - start:
+        raise ValueError(f"{name} has shape {shape} and {len(npy) - start} bytes of content")
+    array = np.frombuffer(npy, dtype, math.prod(shape), start)
+    array = array.reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="))
+    if dtype.kind == "U":
+        array.tolist()  # a code beyond Unicode's raises ValueError
+    return array

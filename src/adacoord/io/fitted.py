@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_classifier
 
 from ..api.monitor import History, Switch
 from ..problem.losses import BLOCK_LOSSES, LOSSES, Loss
@@ -45,6 +46,7 @@ def dismantle(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     learnt = {k: v for k, v in vars(model).items() if _is_learnt(k)}
     if "coef_" not in learnt:
         raise ValueError(f"model={name}(): it is not fitted; call fit before save_model")
+    _check(model)
     writer = _Writer()
     params = model.get_params(deep=False)
     facts = {  # in the order of their names: the same model, the same bytes
@@ -72,11 +74,46 @@ def assemble(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Any:
         if not _is_learnt(key) or hasattr(cls, key):
             raise ValueError(f"{key!r} is not what a fit leaves behind")
         setattr(model, key, _unpack(value, arrays))
+    _check(model)
     return model
+
+
+def _check(model: Any) -> None:
+    """Refuse coefficients, intercepts and classes with which nothing could be predicted."""
+    coef, intercept = model.coef_, model.intercept_
+    values = coef.data if sparse.issparse(coef) else coef
+    for name, array in (("coef_", values), ("intercept_", np.asarray(intercept))):
+        if not _is_plain(array) or array.dtype.kind not in "biuf":
+            raise ValueError(f"{name}={array!r}: an array of finite numbers is needed; fit the "
+                             "model again")
+    rows = coef.shape[0] if coef.ndim == 2 else 1
+    if coef.ndim not in (1, 2) or coef.shape[-1] != model.n_features_in_:
+        raise ValueError(f"coef_ has shape {coef.shape}, and n_features_in_="
+                         f"{model.n_features_in_!r} columns are needed; fit the model again")
+    if np.shape(intercept) not in ((), (rows,)):
+        raise ValueError(f"intercept_ has shape {np.shape(intercept)}, and one intercept for each "
+                         f"of the {rows} row(s) of coef_ is needed; fit the model again")
+    if is_classifier(model):
+        labels = model.classes_
+        if not _is_plain(labels) or labels.ndim != 1 or len({*labels.tolist()}) < labels.size:
+            raise ValueError(f"classes_={labels!r}: different labels are needed, finite numbers "
+                             "or strings; fit the model again")
+        if labels.size < 2 or (rows != labels.size and (rows, labels.size) != (1, 2)):
+            raise ValueError(f"coef_ has {rows} row(s) for {labels.size} class(es), and one for "
+                             "each, or one for two, is needed; fit the model again")
 
 
 def _is_learnt(name: str) -> bool:
     return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def _is_plain(array: Any) -> bool:
+    """Whether it is an array of finite numbers or of strings."""
+    if not isinstance(array, np.ndarray):
+        return False
+    if array.dtype.kind == "O":
+        return all(isinstance(v, str) for v in array.flat)
+    return array.dtype.kind in "biuU" or (array.dtype.kind == "f" and np.isfinite(array).all())
 
 
 class _Writer:
@@ -108,7 +145,7 @@ class _Writer:
             array = np.asarray(value)
             if array.dtype.kind in "biufU":
                 return {"array": self._keep(array)}
-            if array.dtype.kind == "O" and all(isinstance(v, str) for v in array.flat):
+            if array.dtype.kind == "O" and _is_plain(array):
                 return {"objects": self._keep(array.astype(str))}
         raise ValueError(
             f"{name}={value!r}: a model file holds numbers, strings, arrays of them and losses, "

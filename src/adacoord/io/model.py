@@ -69,7 +69,7 @@ class Model:
             "classes": None if self.classes is None else _two_labels(self.classes),
             "l1": _number("l1", self.l1, least=0.0),
             "l2": _number("l2", self.l2, least=0.0),
-            "positive": bool(self.positive),
+            "positive": _flag("positive", self.positive),
             "certificate": _plain(self.certificate),
         }
         if self.format_version != _PLAIN:
@@ -172,8 +172,9 @@ def load_model(path: str | os.PathLike) -> Any:
             format_version=version,
             **{name: facts[name] for name in _FACTS},
         )
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    except Exception as error:  # content that nobody's program wrote raises whatever it likes
+        lacking = isinstance(error, KeyError)
+        reason = f"it lacks {error}" if lacking else str(error) or type(error).__name__
         raise ValueError(f"{os.fspath(path)}: the digest of this file is right but it does not "
                          f"hold a model ({reason}); save the model again") from error
 
@@ -194,12 +195,18 @@ def _coefficients(value: Any) -> np.ndarray:
 def _number(name: str, value: Any, least: float = -math.inf) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number >= least):
         wanted = "a finite number" if least < 0 else "a finite number of at least 0"
         raise ValueError(f"{name}={value!r}: it must be {wanted}")
     return number
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r}: it must be True or False")
+    return bool(value)
 
 
 def _name(loss: Any) -> str:
@@ -212,9 +219,10 @@ def _two_labels(value: Any) -> np.ndarray:
     classes = np.array(value)
     if classes.dtype.kind == "O" and all(isinstance(label, str) for label in classes.flat):
         classes = classes.astype(str)  # labels out of pandas
-    if classes.dtype.kind not in "biufU" or classes.shape != (2,) or classes[0] == classes[1]:
-        raise ValueError(f"classes={value!r}: they must be two different labels, numbers or "
-                         "strings, the positive one last; for regression give None")
+    right = classes.dtype.kind in "biufU" and classes.shape == (2,) and classes[0] != classes[1]
+    if not right or (classes.dtype.kind == "f" and not np.isfinite(classes).all()):
+        raise ValueError(f"classes={value!r}: they must be two different labels, finite numbers "
+                         "or strings, the positive one last; for regression give None")
     classes.setflags(write=False)
     return classes
 

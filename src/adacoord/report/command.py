@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,9 +14,9 @@ from rich.table import Table
 from .. import datasets
 from ..api.progress import ProgressLine
 from ..api.solve import _check_limits
-from ..command.training import make_problem
+from ..command.training import check_outputs, make_problem
 from ..io import load_svmlight
-from ..io.digested import replacing
+from ..io.writing import replacing
 from .runs import LEVELS, as_csv, compare, contenders, summarise
 
 NOT_CONVERGED, INTERRUPTED = 3, 130
@@ -26,7 +28,7 @@ def run(
     limits: dict,
 ) -> int:
     """Do it; returns the exit code."""
-    _check_files(report, csv, plots)
+    _check_files(Path(data), report, csv, plots)
     if seeds < 1:
         raise ValueError(f"--seeds {seeds}: at least one run of each solver is needed")
     A, targets = _load(data, quiet)
@@ -41,36 +43,42 @@ def run(
             yield line.update
 
     runs = compare(problem, who, seeds=seeds, **limits, watch=None if quiet else watch)
-    _print(out, runs)
     loss = problem.loss.name.replace("_", " ")
     title = f"{Path(data).name}: {loss}, l2 = {problem.penalty.l2:.4g}" + (
         f", l1 = {problem.penalty.l1:.4g}" if problem.penalty.l1 else "")
     settings = {"data": data, **model, **limits, "seeds": seeds,
                 "solvers": ", ".join(c.label for c in who)}
     settings |= {"loss": problem.loss.name, "l2": problem.penalty.l2}
-    if csv is not None:
-        _write(csv, as_csv(runs))
-    for plot in plots:
-        from .plots import draw
-
-        draw(runs, limits["tol"], title, plot)
-    if report is not None:
-        from .html import render
-
-        _write(report, render(runs, problem, title=title, settings=settings,
-                              command=_command(data, who, settings)))
-    for path in [p for p in (csv, *plots, report) if p is not None]:
-        err.print(f"written: {path}", markup=False, soft_wrap=True)
+    outputs: list[tuple[Path | None, Callable[[Path], bytes]]] = [
+        (csv, lambda _: as_csv(runs).encode()),
+        *((plot, lambda path: _drawn(runs, limits["tol"], title, path)) for plot in plots),
+        (report, lambda _: _rendered(runs, problem, title, settings,
+                                     _command(data, who, settings))),
+    ]
+    failure = None
+    for path, make in outputs:
+        if path is not None:
+            try:
+                with replacing(path) as file:
+                    file.write(make(path))
+                err.print(f"written: {path}", markup=False, soft_wrap=True)
+            except OSError as error:  # a full disk: what can still be written is
+                failure = failure or error
+    _print(out, runs)  # after the files: nobody may be reading this
+    if failure is not None:
+        raise failure
     if runs[-1].result.status == "interrupted":
         return INTERRUPTED
     return 0 if any(r.result.converged for r in runs) else NOT_CONVERGED
 
 
-def _check_files(report: Path | None, csv: Path | None, plots: list[Path]) -> None:
+def _check_files(
+    data: Path, report: Path | None, csv: Path | None, plots: list[Path]
+) -> None:
     """What could fail after the runs is tried before them."""
-    for option, path in (("report", report), ("csv", csv), *(("plot", p) for p in plots)):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise ValueError(f"--{option} {path}: there is no such folder to write it to")
+    check_outputs([data], report=report, csv=csv)
+    for plot in plots:
+        check_outputs(plot=plot)
     if plots:
         from .plots import check
 
@@ -88,9 +96,19 @@ def _load(data: str, quiet: bool):
         raise ValueError(f"{error} (nor is there a file {data})") from None
 
 
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as file:
-        file.write(text.encode())
+def _drawn(runs, tol: float, title: str, path: Path) -> bytes:
+    from .plots import draw
+
+    with tempfile.TemporaryDirectory() as folder:
+        picture = Path(folder, f"picture{path.suffix}")
+        draw(runs, tol, title, picture)
+        return picture.read_bytes()
+
+
+def _rendered(runs, problem, title: str, settings: dict, command: str) -> bytes:
+    from .html import render
+
+    return render(runs, problem, title=title, settings=settings, command=command).encode()
 
 
 def _print(out: Console, runs) -> None:

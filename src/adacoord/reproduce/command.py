@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import __version__
+from ..command.training import check_outputs
+from ..io.writing import replacing
 from . import entries, page
 from .entry import Entry
 from .lab import Lab, Missing
@@ -45,6 +47,8 @@ def run(
         raise ValueError(f"--output {output}: there is no such folder to write to")
     folder = output / "reproduction"
     folder.mkdir(exist_ok=True)
+    for file in (folder.with_suffix(".md"), *(folder / f"{entry.name}.json" for entry in chosen)):
+        check_outputs(output=file)
     lab = Lab(quick, normalize)
     settings = ["--quick"] * quick + ([f"--normalize {normalize}"] if normalize else [])
     for k, entry in enumerate(chosen):
@@ -68,7 +72,8 @@ def run(
                 draw(findings.panels, folder / f"{entry.name}.svg")
             kept = page.record(entry, findings, lab.remarks,
                                about | {"seconds": perf_counter() - began})
-        (folder / f"{entry.name}.json").write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+        with replacing(folder / f"{entry.name}.json") as file:
+            file.write(f"{json.dumps(kept, indent=1)}\n".encode())
         path = page.write(folder, list(known))
         _print(out, kept)
     err.print(f"written: {path}", markup=False, soft_wrap=True)
