@@ -218,14 +218,14 @@ def _penalty(rng, case: Case) -> None:
     w = np.ones(len(A)) if w is None else w
     centred = A - A.mean(axis=0)
     base = A if rng.random() < 0.5 or not centred.any() else centred
-    square = float(min(max((w @ np.square(base)).sum() / len(A), 1e-300), 1e300))
+    square = float(min(max((w @ np.square(base)).sum() / len(A) or 1.0, 1e-300), 1e300))
     # half of them where most methods arrive: a certificate is put to the test near the optimum
     power = rng.uniform(-12, 3) if rng.random() < 0.5 else rng.uniform(-4, 1)
     l2 = min(max(square * 10.0**power, 1e-300), 1e300)
     y = _null_slopes(case).astype(np.longdouble)
     if case.intercept:
         y = y - (w @ y) / w.sum()
-    largest = np.abs(A.T @ ((w * y.T).T)).max() / len(A)
+    largest = np.abs(A.T @ ((w * y.T).T)).max() / len(A) or 1.0
     fraction = 10.0 ** (rng.uniform(-4, 0) if rng.random() < 0.85 else rng.uniform(0, 3))
     l1 = float(min(max(largest * fraction, 1e-300), 1e300))
     draw = rng.random()

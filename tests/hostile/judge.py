@@ -221,8 +221,9 @@ def primal_rounding(problem: Instance, x, c=0):
         if problem.loss == "poisson":
             size = np.exp(z) + np.abs(problem.b * z)
         terms = _mean(problem, size) + np.abs(penalty(problem, np.abs(x)))
-        return (_mean(problem, off) + _steps(n + d) * terms
-                + TINY * (n + d + problem.weights.sum()))
+        total = _mean(problem, off) + _steps(n + d) * terms
+        total += TINY * (n + d + problem.weights.sum())
+        return total if total < np.inf else Real(np.inf)  # inf - inf: P itself is infinite
 
 
 # ---- D ---------------------------------------------------------------------------------------
@@ -289,7 +290,7 @@ def _into_domain(problem: Instance, y):
 
 
 def _balanced(problem: Instance, y):
-    """sum_i w_i y_i = 0 by scaling the heavier sign (multinomial: by adding what is missing)."""
+    """sum_i w_i y_i = 0 by scaling the heavier sign (of each class, for multinomial)."""
     if problem.loss == "multinomial":
         return _balanced_classes(problem, y)
     moved, imbalance = y, None
@@ -308,23 +309,38 @@ def _balanced(problem: Instance, y):
 def _balanced_classes(problem: Instance, y):
     """Rows of class j send sum_k y_ik, k != j, to the other classes: what goes in must go out.
 
-    A class that takes in more than it sends sends more, to those that take in less.  Where a row
-    would send more than 1 in total all of y is scaled, which keeps the balance.
+    The larger of what goes into a class and what comes out of it is scaled down to the other,
+    class by class, over and over: all changes are relative, so classes of little weight come to
+    no harm.  What is left in the end is added: a class that still takes in too much sends more, to
+    those that take in less; where a row would send more than 1 in total, all of y is scaled.
     """
     rows, b, w = np.arange(problem.n), problem.b, problem.weights
-    weight_of_class = np.bincount(b, w.astype(float), y.shape[1]).astype(Real)
-    moved, imbalance = y.copy(), None
-    for _ in range(3):
+    K = y.shape[1]
+    send = w[:, None] * y
+    imbalance = float(np.abs(send.sum(axis=0)).max() / (np.abs(send).sum() or 1))
+    moved = y.copy()
+    moved[rows, b] = 0
+    members = [b == k for k in range(K)]
+    for _ in range(40):
+        worst = Real(0)
+        for k in range(K):
+            inflow = np.sum(w * moved[:, k])
+            out = np.sum(w[members[k], None] * moved[members[k]])
+            if inflow > out:
+                moved[:, k] *= out / inflow
+            elif out > inflow:
+                moved[members[k]] *= inflow / out
+            worst = max(worst, np.abs(inflow - out) / (max(inflow, out) or 1))
+        if worst < 4 * np.finfo(Real).eps:
+            break
+    moved[rows, b] = -moved.sum(axis=1)
+    weight = np.array([w[members[k]].sum() or 1 for k in range(K)])
+    for _ in range(2):
         flow = (w[:, None] * moved).sum(axis=0)
-        total = np.abs(w[:, None] * moved).sum()
-        if imbalance is None:
-            imbalance = float(np.abs(flow).max() / total) if total > 0 else 0.0
         excess, missing = np.maximum(flow, 0), np.maximum(-flow, 0)
         if excess.sum() == 0 or missing.sum() == 0:
             break
-        rate = np.where(weight_of_class > 0, excess / np.where(weight_of_class > 0,
-                                                               weight_of_class, 1), 0)
-        moved += rate[b][:, None] * (missing / missing.sum())
+        moved += (excess / weight)[b][:, None] * (missing / missing.sum())
         moved[rows, b] = 0
         moved[rows, b] = -moved.sum(axis=1)
     most = -moved[rows, b].min()

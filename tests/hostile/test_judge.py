@@ -126,7 +126,7 @@ def test_outside_the_domain_the_supremum_is_infinite():
 
 # ---- weak duality ----------------------------------------------------------------------------
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(number=st.integers(0, 10**6), seed=st.integers(0, 10**6))
 def test_weak_duality(number, seed):
     """D of any y, made feasible, is below P of any x: of hostile problems, too."""
@@ -142,10 +142,10 @@ def test_weak_duality(number, seed):
     off = judge.primal_rounding(problem, x, c) + judge.dual_rounding(problem, D.y)
     P = judge.primal(problem, x, c)
     assert D.value <= P + OWN * off
-    again = judge.dual(problem, D.y)  # it was feasible: nothing is left to repair
-    assert again.outside == 0.0 or problem.loss == "multinomial"
+    again = judge.dual(problem, D.y)  # it was feasible: nothing but rounding is left to repair
+    assert again.outside < 1e-18
     assert again.imbalance < 1e-17
-    assert again.scaled > 1 - 1e-15
+    assert abs(again.value - D.value) <= OWN * judge.dual_rounding(problem, D.y)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
