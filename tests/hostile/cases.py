@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from judge import Instance
+from hostile.judge import Instance
 
 MARGIN = ("hinge", "smooth_hinge", "squared_hinge", "logistic")
 REGRESSION = ("squared", "huber", "absolute", "quantile", "epsilon_insensitive",

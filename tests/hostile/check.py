@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from cases import REGRESSION, Case, case
-from optimum import best_value, near_optimum
 
 import adacoord as ac
-import judge
 from adacoord.solvers.registry import resolve
-from judge import OWN, Real
+from hostile import judge
+from hostile.cases import REGRESSION, Case, case
+from hostile.judge import OWN, Real
+from hostile.optimum import best_value, near_optimum
 
 MAX_PASSES = 200
 #: Entries of A that a pass may touch, in entries of A: ACF visits a row up to 20 times a pass,

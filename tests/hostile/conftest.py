@@ -1,6 +1,6 @@
-"""Lets the tests of this folder import their judge, cases and runner."""
+"""Lets the tests of this folder import their judge, cases and runner as ``hostile``."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1]))

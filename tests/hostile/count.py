@@ -8,10 +8,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from check import KINDS, STRICT
-from runner import verdicts
+from hostile.check import KINDS, STRICT
+from hostile.runner import verdicts
 
 
 def main() -> None:

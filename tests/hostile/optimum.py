@@ -15,11 +15,11 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from cases import KINKED
 from scipy import optimize
 from scipy.special import expit
 
-from judge import Instance, Real, domain, primal
+from hostile.cases import KINKED
+from hostile.judge import Instance, Real, domain, primal
 
 
 def near_optimum(problem: Instance, x0, c0) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -74,7 +74,7 @@ class Units:
 
 
 def _loss(problem, z):
-    from judge import loss
+    from hostile.judge import loss
 
     return loss(problem.loss, problem.parameter, z, problem.b)
 

@@ -15,7 +15,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from check import Verdict
+from hostile.check import Verdict
+
+#: The folder that holds this package of tests.
+TESTS = Path(__file__).parents[1]
 
 
 def verdicts(numbers: list[int], limit: float) -> Iterator[Verdict]:
@@ -28,10 +31,11 @@ def verdicts(numbers: list[int], limit: float) -> Iterator[Verdict]:
 
 
 def _one_child(numbers: list[int], limit: float) -> Iterator[Verdict]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     child = subprocess.Popen(
-        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        stderr=subprocess.DEVNULL, env=environment,
+        [sys.executable, "-m", "hostile.runner"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, env=environment,
     )
     try:
         child.stdin.write(json.dumps(numbers))
@@ -75,13 +79,13 @@ def lines_of(child, limit: float) -> Iterator[str | None]:
 
 
 def _text(number: int) -> str:
-    from cases import case
+    from hostile.cases import case
 
     return str(case(number))
 
 
 def _child() -> None:
-    from check import examine
+    from hostile.check import examine
 
     report = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # SciPy's solvers print
@@ -94,5 +98,4 @@ def _child() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     _child()
