@@ -101,6 +101,13 @@ def dead_zone(threshold, positive):
 
 
 @jit
+def prox(v, step, l1, l2, positive):
+    """argmin_x g(x) + (x - v)^2/(2 step) for one coordinate, of ``Penalty.arguments``."""
+    low, high = dead_zone(step * l1, positive)
+    return shrink(v, low, high) / (1.0 + step * l2)
+
+
+@jit
 def wind(clock, missed, tau, theta, lam, ahead):
     """Fill the tables of :func:`glide` for steps of sizes ``tau``; returns how many fit.
 

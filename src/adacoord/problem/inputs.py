@@ -9,6 +9,7 @@ import numpy as np
 from ..data.matrix import LARGEST, SMALLEST
 from .losses import Loss
 from .multiclass import check_codes
+from .penalties import Penalty
 
 
 def check_flag(value: Any, name: str) -> bool:
@@ -117,8 +118,9 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
     return w
 
 
-def check_penalty(l1: float, l2: float) -> None:
-    for name, value in (("l1", l1), ("l2", l2)):
+def check_penalty(penalty: Penalty) -> None:
+    for name in ("l1", "l2"):
+        value = getattr(penalty, name)
         if value != 0.0 and not SMALLEST <= value <= LARGEST:
             raise ValueError(
                 f"{name}={value!r}: a penalty must be 0 or between {SMALLEST:g} and {LARGEST:g}, "

@@ -1,15 +1,28 @@
 r"""The penalties: g(x) = l1 |x|_1 + l2/2 |x|_2^2, with or without x >= 0.
 
-===========  ================================================================================
-value        g(x), ``inf`` for a negative coordinate of a ``positive`` penalty
-conjugate    g*(v) = sum_j max(|v_j| - l1, 0)^2 / (2 l2); for l2 = 0 the indicator of
-             |v_j| <= l1 (``positive``: v_j in place of |v_j|)
-gradient     of g*: the x that attains the conjugate, shrink(v, l1)/l2
-===========  ================================================================================
+What solvers, the certificate and the rules of ``auto`` ask of a penalty, it answers here; nobody
+else takes it apart.
+
+======================  =====================================================================
+value                   g(x), ``inf`` for a negative coordinate of a ``positive`` penalty
+prox                    argmin_x g(x) + |x - v|^2/(2 step) = shrink(v, step l1)/(1 + step l2)
+conjugate               g*(v) = sum_j max(|v_j| - l1, 0)^2 / (2 l2); for l2 = 0 the indicator
+                        of |v_j| <= l1 (``positive``: v_j in place of |v_j|)
+conjugate_gradient      the x that attains the conjugate, shrink(v, l1)/l2
+strong_convexity        lambda of the theory: g less lambda/2 |x|^2 is still convex
+quadratic, sparse       what kind of g it is, see there
+separable, coercive
+pull, slack,            with u the gradient of the loss: what holds x_j at 0, and what keeps u
+critical_l1,            in the domain of g*(-u)
+feasible_scale
+plus_quadratic          g(x) + mu/2 |x|^2, of proximal points and model steps
+arguments               what kernels take, in this order everywhere: ``(l1, l2, positive)``
+======================  =====================================================================
 
 As with the losses, what is here is NumPy in float64 for the certificate; the kernels use
-:func:`adacoord.kernels.scalar.shrink`.  No BLAS: its threads would spin beside the kernels (6 ms
-for ``x @ x`` with 50,000 entries on two busy cores), and its bits depend on their number.
+:func:`adacoord.kernels.scalar.prox` and what it is made of.  No BLAS: its threads would spin
+beside the kernels (6 ms for ``x @ x`` with 50,000 entries on two busy cores), and its bits depend
+on their number.
 """
 
 from __future__ import annotations
@@ -17,17 +30,21 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """g(x) = l1 |x|_1 + l2/2 |x|^2, on x >= 0 if ``positive``; l2 is its strong convexity."""
+    """g(x) = l1 |x|_1 + l2/2 |x|^2, on x >= 0 if ``positive``."""
 
     l1: float = 0.0
     l2: float = 0.0
     positive: bool = False
+
+    #: g is a sum over the coordinates of x: what methods that move one x_j at a time rest on.
+    separable: ClassVar[bool] = True
 
     def __post_init__(self):
         for name in ("l1", "l2"):
@@ -39,11 +56,51 @@ class Penalty:
                 raise ValueError(f"{name}={shown}: the penalty must be finite, zero or more")
             object.__setattr__(self, name, float(value))
 
+    # ---- what kind of penalty it is -----------------------------------------------------
+
+    @property
+    def quadratic(self) -> bool:
+        """g is l2/2 |x|^2 and nothing else (0 too): differentiable, and finite everywhere."""
+        return self.l1 == 0.0 and not self.positive
+
+    @property
+    def sparse(self) -> bool:
+        """The prox makes exact zeros: solutions have a support."""
+        return self.l1 > 0.0 or self.positive
+
+    @property
+    def coercive(self) -> bool:
+        """g grows without bound in every direction of its domain: P has a minimum, and 0 is inside
+        the domain of g*, so that scaling makes every dual point feasible."""
+        return self.l1 > 0.0 or self.l2 > 0.0
+
+    @property
+    def strong_convexity(self) -> float:
+        """The largest lambda for which g - lambda/2 |x|^2 is convex; g* is 1/lambda-smooth."""
+        return self.l2
+
+    @property
+    def arguments(self) -> tuple[float, float, bool]:
+        """What kernels take."""
+        return self.l1, self.l2, self.positive
+
+    def plus_quadratic(self, mu: float) -> Penalty:
+        """g(x) + mu/2 |x|^2; its ``conjugate_gradient(v)`` is argmin_x g(x) + mu/2 |x|^2 - v.x."""
+        return Penalty(self.l1, self.l2 + mu, self.positive)
+
+    # ---- values -------------------------------------------------------------------------
+
     def value(self, x: np.ndarray) -> float:
         if self.positive and np.any(x < 0.0):
             return np.inf
         total = self.l1 * float(np.abs(x).sum()) if self.l1 else 0.0  # 0 * inf is not 0
         return total + 0.5 * _scaled_square(x, self.l2) if self.l2 else total
+
+    def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        """argmin_x g(x) + |x - v|^2/(2 step); a step for each coordinate where it is an array."""
+        high = step * self.l1
+        shrunk = v - (np.minimum(v, high) if self.positive else np.clip(v, -high, high))
+        return shrunk / (1.0 + step * self.l2)
 
     def excess(self, v: np.ndarray) -> np.ndarray:
         """How far each coordinate of ``v`` is beyond the threshold l1 (0 where it is not)."""
@@ -57,8 +114,32 @@ class Penalty:
         return 0.0 if excess.max() <= 1e-12 * self.l1 else np.inf
 
     def conjugate_gradient(self, v: np.ndarray) -> np.ndarray:
-        """argmax_x x.v - g(x), for l2 > 0."""
+        """argmax_x x.v - g(x), where the strong convexity is positive."""
         return np.sign(v) * self.excess(v) / self.l2
+
+    # ---- zeros, and the domain of the conjugate -----------------------------------------
+
+    def pull(self, u: np.ndarray) -> np.ndarray:
+        """How strongly the slopes ``u`` of the loss pull zero coordinates away from zero."""
+        return -u if self.positive else np.abs(u)
+
+    def slack(self, u: np.ndarray, scale: float = 1.0) -> np.ndarray:
+        """What each coordinate's :meth:`pull` may still grow by before x_j = 0 is not optimal.
+
+        Negative where it is not.  For a ``u`` that has been multiplied by ``scale``, in its units.
+        """
+        return scale * self.l1 - self.pull(u)
+
+    def critical_l1(self, u: np.ndarray) -> float:
+        """The smallest l1 that holds all of x at 0 against ``u``."""
+        return float(np.max(self.pull(u), initial=0.0))
+
+    def feasible_scale(self, u: np.ndarray) -> float:
+        """The largest t <= 1 for which -t u is in the domain of the conjugate."""
+        if self.l2 > 0.0:
+            return 1.0
+        least = self.critical_l1(u)
+        return self.l1 / least if least > self.l1 else 1.0
 
 
 def _scaled_square(x: np.ndarray, factor: float) -> float:

@@ -19,6 +19,7 @@ are then taken for each class.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -70,7 +71,7 @@ class Problem:
     ):
         self.loss = get_loss(loss)
         self.penalty = Penalty(l1, l2, check_flag(positive, "positive"))
-        check_penalty(self.penalty.l1, self.penalty.l2)
+        check_penalty(self.penalty)
         self.matrix: Matrix = as_matrix(A)
         self.n, self.d = self.matrix.shape
         self.b = check_targets(b, self.n, self.loss)
@@ -90,10 +91,10 @@ class Problem:
 
         ``None`` keeps the value that the problem has.
         """
-        p = self.penalty
+        given = {name: value for name, value in (("l1", l1), ("l2", l2)) if value is not None}
         other = copy(self)
-        other.penalty = Penalty(p.l1 if l1 is None else l1, p.l2 if l2 is None else l2, p.positive)
-        check_penalty(other.penalty.l1, other.penalty.l2)
+        other.penalty = replace(self.penalty, **given)
+        check_penalty(other.penalty)
         return other
 
     # ---- values, in float64 -------------------------------------------------------------
@@ -169,7 +170,7 @@ class Problem:
     @property
     def has_certificate(self) -> bool:
         """Without a penalty the dual bounds nothing that can be evaluated."""
-        return self.penalty.l1 > 0.0 or self.penalty.l2 > 0.0
+        return self.penalty.coercive
 
     # ---- what there is without a penalty ------------------------------------------------
 
@@ -258,14 +259,12 @@ class Problem:
         if self.intercept:
             y = self._balance(y)
         u = self.average(y)
-        if self.penalty.l2 == 0.0:
-            largest = float(np.max(-u if self.penalty.positive else np.abs(u)))
-            if largest > self.penalty.l1:
-                factor = self.penalty.l1 / largest
-                scaled = y * factor
-                if not self.intercept:  # rows of zeros do not enter u
-                    scaled[self.matrix.zero_rows] = y[self.matrix.zero_rows]
-                y, u = scaled, u * factor
+        scale = self.penalty.feasible_scale(u)
+        if scale < 1.0:
+            scaled = y * scale
+            if not self.intercept:  # rows of zeros do not enter u
+                scaled[self.matrix.zero_rows] = y[self.matrix.zero_rows]
+            y, u = scaled, u * scale
         return y, u
 
     def into_domain(self, y: np.ndarray) -> np.ndarray:
@@ -307,8 +306,7 @@ class Problem:
 
         Exact for smooth losses; where the null model sits at kinks, an l1 for which it is optimal.
         """
-        u = self.average(self._null_dual())
-        return float(np.max(-u if self.penalty.positive else np.abs(u), initial=0.0))
+        return self.penalty.critical_l1(self.average(self._null_dual()))
 
     def _null_dual(self) -> np.ndarray:
         """A dual point that proves x = 0 optimal for large l1: a balanced subgradient there.

@@ -40,10 +40,11 @@ def allowance(problem: Problem, x, c, y, u, primal: float, dual: float) -> float
     if not (np.isfinite(primal) and np.isfinite(dual)):
         return 0.0
     penalty = problem.penalty
-    other = penalty.conjugate_gradient(-u) if penalty.l2 > 0.0 else x
-    conjugate = penalty.conjugate(-u) if penalty.l2 > 0.0 else 0.0
+    smooth = penalty.strong_convexity > 0.0  # g*
+    other = penalty.conjugate_gradient(-u) if smooth else x
+    conjugate = penalty.conjugate(-u) if smooth else 0.0
     imbalance = _imbalance(problem, c, y)
-    if penalty.l2 == 0.0:
+    if not smooth:
         imbalance += float(np.max(penalty.excess(-u), initial=0.0)) * float(np.abs(x).sum())
     terms = abs(primal) + abs(dual) + 2.0 * conjugate
     if problem.loss.name != "poisson":  # whose slopes have no bound

@@ -40,7 +40,7 @@ def horizon(problem: Problem) -> int:
 
     The paper's delta_t grows over the length of the run, which it does not print.
     """
-    lam, gamma = problem.penalty.l2, problem.loss.gamma
+    lam, gamma = problem.penalty.strong_convexity, problem.loss.gamma
     R = math.sqrt(problem.matrix.squared_norms.max())
     passes = math.log(1e6) * (1.0 + 2.0 * R / math.sqrt(problem.n * lam * gamma))
     return int(min(max(math.ceil(passes), 20), 1000))

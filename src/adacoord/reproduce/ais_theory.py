@@ -50,7 +50,7 @@ class Chain:
         self.random = np.array([seed], dtype=np.uint64)
         norms = np.sqrt(m.squared_norms)
         steps = Adaptive(problem.n, KAPPA, DELTA, None, None).steps(
-            "theory", norms, problem.penalty.l2, problem.loss.gamma)
+            "theory", norms, problem.penalty.strong_convexity, problem.loss.gamma)
         self.tau, self.sigma, self.theta = steps.tau, float(steps.sigma[0]), steps.theta
 
     @property
@@ -66,7 +66,7 @@ class Chain:
         ais_steps(
             self.A, self.problem.b, self.y, self.x, self.before, self.u, self.tree, count,
             share(DELTA, self.t, self.total), (DELTA[1] - DELTA[0]) / self.total, KAPPA,
-            self.sigma, self.tau, self.theta, self.problem.penalty.l2, self.random,
+            self.sigma, self.tau, self.theta, self.problem.penalty.strong_convexity, self.random,
             loss.code, *loss.constants)
         self.t += count
 
@@ -114,7 +114,7 @@ def spread(maps, y_error) -> float:
 
 def printed_theta(problem, tau: float, sigma: float) -> float:
     """Theorem 1's theta with its mu as printed; :mod:`..solvers.spdc_ais` has the corrected one."""
-    n, lam, gamma = problem.n, problem.penalty.l2, problem.loss.gamma
+    n, lam, gamma = problem.n, problem.penalty.strong_convexity, problem.loss.gamma
     dual = gamma / (n / sigma + n / (1.0 - max(DELTA)))
     return 1.0 - min(2.0 * lam * tau / (1.0 + 2.0 * lam * tau), dual)
 

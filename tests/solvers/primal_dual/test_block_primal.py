@@ -8,6 +8,7 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
+from adacoord.problem.penalties import Penalty
 from adacoord.solvers.primal_dual.block_primal import SCALED, STAMPED, BlockPrimal
 
 PENALTIES = {"l2": (0.0, 0.03, False), "l1+l2": (0.02, 0.03, False),
@@ -85,7 +86,7 @@ def run_both(storage, penalty, schedule, *, m=1, intercept=False, weighted=False
     bias = np.zeros((4, K))
     bias[2], bias[3] = naive.u[-1], 1.0 / n
     change = np.zeros((m, K))
-    l1, _, positive = PENALTIES[penalty]
+    g = Penalty(*PENALTIES[penalty])
     turn = 0
     for _ in range(passes):
         order = np.concatenate([rng.permutation(n)[: n // m * m] for _ in range(3)])
@@ -98,8 +99,8 @@ def run_both(storage, penalty, schedule, *, m=1, intercept=False, weighted=False
             before = y.copy()
             primal.run(
                 piece, starts, (b, W, sigma, kappa),
-                (y, moves, center, delta, 4, 0.0, 0.0, 0.0, 0.0), (tau, theta, lam),
-                (l1, positive), (beta, bias, change),
+                (y, moves, center, delta, 4, 0.0, 0.0, 0.0, 0.0), (tau, theta), g,
+                (beta, bias, change),
             )
             for k, first in enumerate(starts[:-1]):
                 naive.step(piece[first : starts[k + 1]], tau[k], theta[k], lam, delta)
@@ -172,14 +173,14 @@ def test_state_carries_everything(storage, penalty):
     rng = np.random.default_rng(0)
     orders = [rng.permutation(n).astype(np.uint32) for _ in range(6)]
     y0 = ac.losses.Multinomial().start(b)
-    l1, l2, positive = PENALTIES[penalty]
+    g = Penalty(*PENALTIES[penalty])
 
     def advance(primal, y, orders):
         for order in orders:
             primal.run(
                 order, np.arange(n + 1), (b, np.ones(n), np.ones(n), np.ones(n)),
                 (y, np.zeros(n), y, 0.0, 4, 0.0, 0.0, 0.0, 0.0),
-                (np.full(n, 0.3), np.full(n, 0.9), l2), (l1, positive),
+                (np.full(n, 0.3), np.full(n, 0.9)), g,
                 (0.0, np.full((4, K), 1.0 / n), np.zeros((1, K))),
             )
             primal.settle()

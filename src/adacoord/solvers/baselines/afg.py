@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...problem.penalties import Penalty
 from .full_gradient import FullGradient
 from .row_kernels import model_error
 
@@ -45,27 +44,28 @@ class AcceleratedFullGradient(FullGradient):
         # the largest of min(n, d) eigenvalues is no less than their mean
         squares = problem._mean(problem.matrix.squared_norms) / problem.loss.gamma
         self.guess = (squares / min(problem.n, problem.d)) or 1.0
-        self.curvature = self.guess + problem.penalty.l2
+        self.curvature = self.guess + problem.penalty.strong_convexity
 
     def _rates(self) -> tuple[float, float]:
         """(alpha, gamma+)."""
-        l2, gamma = self.problem.penalty.l2, self.curvature
+        l2, gamma = self.problem.penalty.strong_convexity, self.curvature
         L, p = self.guess + l2, gamma - l2
         alpha = (np.sqrt(p * p + 4.0 * L * gamma) - p) / (2.0 * L)
         return alpha, L * alpha * alpha
 
     def _mix(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
         alpha, _ = self._rates()
-        share = alpha * self.curvature / (self.curvature + alpha * self.problem.penalty.l2)
+        l2 = self.problem.penalty.strong_convexity
+        share = alpha * self.curvature / (self.curvature + alpha * l2)
         return x + share * (v - x)
 
     def _gradient_step(self):
-        problem, penalty, M = self.problem, self.problem.penalty, self.guess
+        problem, M = self.problem, self.guess
         z = self._mix(self.zv, self.z)
         self.probe_c = self._best_intercept(z, self.c)
         gradient = problem.average(self._slopes(z, self.probe_c))
-        step = Penalty(penalty.l1, M + penalty.l2, penalty.positive)
-        self.trial = step.conjugate_gradient(M * self._mix(self.v, self.point) - gradient)
+        model = problem.penalty.plus_quadratic(M)
+        self.trial = model.conjugate_gradient(M * self._mix(self.v, self.point) - gradient)
 
     def _judge(self):
         z = self.problem.matrix.dot(self.trial)

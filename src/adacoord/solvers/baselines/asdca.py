@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dual.dual_cd import RESYNC, StochasticDualCoordinateAscent, dual_pass
+from ..dual.dual_cd import RESYNC, StochasticDualCoordinateAscent
 
 #: Passes an inner problem may take.  SDCA needs about 2 log(1/accuracy) of them; more is rounding.
 PATIENCE = 60
@@ -40,16 +40,17 @@ class AcceleratedSDCA(StochasticDualCoordinateAscent):
         super().__init__(problem, rng, start)
         if not self.rows.size:
             return
-        l2, gamma, N = problem.penalty.l2, problem.loss.gamma, self.n_rows
+        l2, gamma, N = problem.penalty.strong_convexity, problem.loss.gamma, self.n_rows
         norms = problem.matrix.squared_norms
         feature = (float(np.mean(norms[self.rows])) or 1.0) if problem.intercept else 0.0
         longest = float(np.max(self.weight[self.rows] * (norms[self.rows] + feature)))
         if l2 > longest / (10.0 * N * gamma):
             return
         self.kappa = longest / (gamma * N) - l2
+        self.g = problem.penalty.plus_quadratic(self.kappa)
         self.rho = feature / self.kappa
         with np.errstate(divide="ignore"):  # rows that are never visited
-            self.step = N / (self.weight * (norms / (l2 + self.kappa) + self.rho))
+            self.step = N / (self.weight * (norms / self.g.strong_convexity + self.rho))
         self.eta = np.sqrt(0.5 * l2 / (0.5 * l2 + self.kappa))
         x, c = self._start
         self.center, self.last = x.astype(np.float64), x.astype(np.float64)
@@ -57,20 +58,12 @@ class AcceleratedSDCA(StochasticDualCoordinateAscent):
         self.target = 0.5 * self.eta * problem.gap(self.center, self.y, c)
         self._synchronise()
 
-    @property
-    def x(self):
-        if not self.kappa:
-            return super().x
-        penalty, v = self.problem.penalty, self.v.astype(np.float64)
-        total = penalty.l2 + self.kappa
-        return np.sign(v) * penalty.excess(v * total) / total
-
     def _synchronise(self):
         """v and c from y itself."""
         if not self.kappa:
             super()._synchronise()
             return
-        v = (self.kappa * self.center - self._average()) / (self.problem.penalty.l2 + self.kappa)
+        v = (self.kappa * self.center - self._average()) / self.g.l2
         self.v = v.astype(self.problem.matrix.dtype)
         self.c = self.center_c - self.rho * float(np.sum(self.weight * self.y)) / self.n_rows
 
@@ -78,16 +71,9 @@ class AcceleratedSDCA(StochasticDualCoordinateAscent):
         if not self.kappa:
             super()._pass()
             return
-        problem, penalty = self.problem, self.problem.penalty
         if self.passes and self.passes % RESYNC == 0:
             self._synchronise()
-        order, total = self._order(), penalty.l2 + self.kappa
-        self.c = dual_pass(
-            *problem.matrix.arrays, order, problem.b, self.weight / self.n_rows, self.step,
-            self.y, self.v, problem.loss.code, *problem.loss.constants,
-            total, penalty.l1 / total, penalty.positive, self.rho, self.c,
-        )
-        self._count(order)
+        self._ascend()
         self.inner += 1
         if self._inner_gap() <= self.target or self.inner == PATIENCE:
             self._extrapolate()

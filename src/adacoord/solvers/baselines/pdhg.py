@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...problem.penalties import Penalty
 from .full_gradient import FullGradient
 
 #: Power iterations: their end by relative change and by number, and the margin on the result.
@@ -36,7 +35,7 @@ class PrimalDualHybridGradient(FullGradient):
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
-        l2, gamma, N = problem.penalty.l2, problem.loss.gamma, self.n_rows
+        l2, gamma, N = problem.penalty.strong_convexity, problem.loss.gamma, self.n_rows
         self.feature = 0.0
         if problem.intercept:
             self.feature = float(np.sqrt(np.mean(problem.matrix.squared_norms[self.rows]))) or 1.0
@@ -67,9 +66,9 @@ class PrimalDualHybridGradient(FullGradient):
         self.uc = self.feature * float(np.sum(self.share * self.y))
 
     def _primal_step(self):
-        problem, penalty = self.problem, self.problem.penalty
-        prox = Penalty(penalty.l1, penalty.l2 + 1.0 / self.tau, penalty.positive)
-        self.point = prox.conjugate_gradient(self.point / self.tau - self.u)
+        problem = self.problem
+        model = problem.penalty.plus_quadratic(1.0 / self.tau)
+        self.point = model.conjugate_gradient(self.point / self.tau - self.u)
         c = self.c - self.feature * self.tau * self.uc
         z = problem.matrix.dot(self.point)
         self.ahead = z + c + self.theta * (z - self.z + c - self.c)

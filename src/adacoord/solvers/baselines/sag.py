@@ -42,7 +42,7 @@ class StochasticAverageGradient(PrimalDual):
         self.perturbed = False  # needs no curvature of g
 
     def _curvatures(self):
-        return self.problem.penalty.l2, self.problem.loss.gamma
+        return self.problem.penalty.strong_convexity, self.problem.loss.gamma
 
     def _plan(self):
         self.tau = self.step * self.gamma / float(np.max(self.norms**2))

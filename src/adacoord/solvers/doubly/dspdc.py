@@ -47,7 +47,7 @@ from ...data.columns import as_scipy
 from ...data.matrix import Matrix, as_matrix
 from ...kernels.jit import jit
 from ...kernels.rows import row_add
-from ...kernels.scalar import dead_zone, dprox, shrink
+from ...kernels.scalar import dprox, prox
 from ...problem import Problem
 from ...sampling.random import uniform
 from ...sampling.schedule import check_mixture, share
@@ -151,7 +151,7 @@ class DSPDC(DoublyStochastic):
 
     def _set_steps(self) -> None:
         N, D = self.matrix.shape
-        lam, gamma = self.problem.penalty.l2, self.problem.loss.gamma
+        lam, gamma = self.problem.penalty.strong_convexity, self.problem.loss.gamma
         largest = float(self.row_max.max())  # sqrt(Lam)
         m = {"practical": PRACTICAL, "theory": 1.0}.get(self.rule, self.rule)
         if self.rule == "theory" and self.sampling != "uniform":
@@ -171,7 +171,7 @@ class DSPDC(DoublyStochastic):
         self.u = self.matrix.tdot(self.row_weight * self.y[self.rows]) / self.n_rows
 
     def _pass(self):
-        problem, penalty = self.problem, self.problem.penalty
+        problem = self.problem
         if self.passes and self.passes % RESYNC == 0:
             self._synchronise()
         y = self.y[self.rows]
@@ -182,7 +182,7 @@ class DSPDC(DoublyStochastic):
             self.tau, self.theta, self.rule == "theory", self.over_q, y, self.part, self.z, self.u,
             self.last, self.random, self.row_tree, self.column_tree, self.delta, self.kappa,
             self.sampling == "adaptive", problem.loss.code, *problem.loss.constants,
-            penalty.l1, penalty.l2, penalty.positive, self.free,
+            *problem.penalty.arguments, self.free,
         )
         self.y[self.rows] = y
 
@@ -230,7 +230,7 @@ def _check_problem(name, problem):
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use a smooth one '
             'such as "smooth_hinge", or solver="spdc"'
         )
-    if problem.penalty.l2 == 0.0:
+    if problem.penalty.strong_convexity == 0.0:
         raise ValueError(
             f'l2=0.0: solver="{name}" needs a strongly convex penalty; use l2 > 0, or '
             'solver="spdc" for l1 alone'
@@ -313,8 +313,7 @@ def dspdc_steps(
             row_add(indices, data, indptr[i], indptr[i + one], change / n, u)
         new = x[j] - t * gradient
         if column != free:
-            low, high = dead_zone(t * l1, positive)
-            new = shrink(new, low, high) / (1.0 + t * l2)
+            new = prox(new, t, l1, l2, positive)
         dx = new - x[j]
         x[j] = new
         if dx != 0.0:

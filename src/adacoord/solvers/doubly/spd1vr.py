@@ -51,7 +51,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import jit
-from ...kernels.scalar import dead_zone, dprox, shrink
+from ...kernels.scalar import dprox, prox
 from ...sampling.random import uniform
 from ...sampling.single import alias_table
 from .dspdc import DoublyStochastic
@@ -85,7 +85,7 @@ class SPD1VR(DoublyStochastic):
         if self.matrix.is_dense:
             self.columns = None  # look-ups need no second copy
         v = {"practical": PRACTICAL, "theory": 0.1}.get(self.rule, self.rule)
-        ratio = np.sqrt(problem.loss.gamma / problem.penalty.l2)
+        ratio = np.sqrt(problem.loss.gamma / problem.penalty.strong_convexity)
         product = v * np.sqrt(self.n_rows)
         rows, columns = self.row_max, self.column_max
         if self.rule == "theory":
@@ -141,9 +141,7 @@ class SPD1VR(DoublyStochastic):
         ones = np.ones_like(self.alpha), np.ones_like(self.beta_j)
         s, t = self._steps(*ones, *self._sums(*ones))
         dual = (loss.dual_prox(self.Gy, self.b, self.y_ref, s) - self.y_ref) / s
-        v = self.x_ref - t * self.Gx
-        low = np.full_like(t, -np.inf) if penalty.positive else -t * penalty.l1
-        primal = ((v - np.clip(v, low, t * penalty.l1)) / (1.0 + t * penalty.l2) - self.x_ref) / t
+        primal = (penalty.prox(self.x_ref - t * self.Gx, t) - self.x_ref) / t
         if self.free >= 0:
             primal[self.free] = self.Gx[self.free]
         return np.abs(dual) ** self.kappa, np.abs(primal) ** self.kappa
@@ -173,7 +171,7 @@ class SPD1VR(DoublyStochastic):
             self._inner()
 
     def _inner(self) -> None:
-        loss, penalty, matrix = self.problem.loss, self.problem.penalty, self.matrix
+        loss, matrix = self.problem.loss, self.matrix
         steps = -(-matrix.nnz // LOOKUPS)
         y = self.y[self.rows]
         columns = (matrix.indptr, None, matrix.data) if matrix.is_dense else self.columns.arrays
@@ -181,7 +179,7 @@ class SPD1VR(DoublyStochastic):
             *matrix.arrays, *columns, *self.tables, steps, self.b, self.row_weight / self.n_rows,
             self.s, self.t, self.alpha, self.beta_j, self.B, self.C, y, self.part, self.y_ref,
             self.x_ref, self.Gy, self.Gx, self.random, loss.code, *loss.constants,
-            penalty.l1, penalty.l2, penalty.positive, self.free,
+            *self.problem.penalty.arguments, self.free,
         )
         self.y[self.rows] = y
         self.operations += LOOKUPS * steps
@@ -221,12 +219,6 @@ def _pick(keep, alias, start, size, u):
 
 
 @jit
-def _primal_step(x, gradient, t, l1, l2, positive):
-    low, high = dead_zone(t * l1, positive)
-    return shrink(x - t * gradient, low, high) / (1.0 + t * l2)
-
-
-@jit
 def spd1vr_steps(
     indptr, indices, data, colptr, rows, values,
     row_keep, row_alias, keep, alias, column_keep, column_alias,
@@ -261,11 +253,11 @@ def spd1vr_steps(
             bound, curve, sign = 0.0, 0.0, False
 
         gradient = Gx[j] + a_i2 * weight[i2] * (y[i2] - y_ref[i2]) * C[j] / alpha[i2]
-        xb = _primal_step(x[j], gradient, t[j], bound, curve, sign)
+        xb = prox(x[j] - t[j] * gradient, t[j], bound, curve, sign)
         product = Gy[i] + a_j2 * (x[j2] - x_ref[j2]) * B[i] / beta[j2]
         yb = dprox(code, mu, epsilon, lo, hi, product, b[i], y[i], s[i])
 
         gradient = Gx[j] + a * weight[i] * (yb - y_ref[i]) * C[j] / alpha[i]
-        x[j] = _primal_step(x[j], gradient, t[j], bound, curve, sign)
+        x[j] = prox(x[j] - t[j] * gradient, t[j], bound, curve, sign)
         product = Gy[i] + a * (xb - x_ref[j]) * B[i] / beta[j]
         y[i] = dprox(code, mu, epsilon, lo, hi, product, b[i], y[i], s[i])

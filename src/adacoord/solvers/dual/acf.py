@@ -119,7 +119,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self.operations += touched
 
     def _sweep(self):
-        problem, penalty = self.problem, self.problem.penalty
+        problem = self.problem
         self._refresh()
         weight = self.weight / self.n_rows
         self.memory[kernels.INTERCEPT] = self.c
@@ -128,7 +128,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
             *problem.matrix.arrays, self.rows, self.active, self.resting, self._visited,
             problem.b, weight, self.step, self.p, self.accumulators, self.y, self.v,
             problem.loss.code, *problem.loss.constants, problem.loss.gamma,
-            penalty.l2, penalty.l1 / penalty.l2, penalty.positive, self.rho,
+            *self.g.arguments, self.rho,
             self.memory, self.word, float((self.passes + 1) * self.rows.size), self.adapts,
             self.eps,
         ))

@@ -32,29 +32,28 @@ class DualCoordinateAscent(Solver):
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
-        penalty = problem.penalty
-        norms = problem.matrix.squared_norms
+        self.g = problem.penalty  # of the ascent: in a proximal point method not the problem's
+        lam, norms = self.g.strong_convexity, problem.matrix.squared_norms
         self.rho = 0.0
         if problem.intercept:
             # at least gamma: where l2 outweighs the features, c is held by the losses alone
             curvature = problem.loss.gamma or 1.0
-            self.rho = max(PROXIMAL * float(np.mean(norms)) / penalty.l2, curvature)
+            self.rho = max(PROXIMAL * float(np.mean(norms)) / lam, curvature)
         with np.errstate(divide="ignore"):  # rows that are never visited
-            self.step = self.n_rows / (self.weight * (norms / penalty.l2 + self.rho))
+            self.step = self.n_rows / (self.weight * (norms / lam + self.rho))
         self.c = self._start[1]
         self._synchronise()
 
     @property
     def x(self):
-        p = self.problem.penalty
-        return p.conjugate_gradient(self.v.astype(np.float64) * p.l2)
+        return self.g.conjugate_gradient(self.v.astype(np.float64) * self.g.l2)
 
     @property
     def intercept(self):
         return self.c
 
     def _synchronise(self):
-        self.v = (self._average() / -self.problem.penalty.l2).astype(self.problem.matrix.dtype)
+        self.v = (self._average() / -self.g.l2).astype(self.problem.matrix.dtype)
 
     def _order(self) -> np.ndarray:
         return self.rng.permutation(self.rows)
@@ -64,15 +63,17 @@ class DualCoordinateAscent(Solver):
             self._synchronise()
 
     def _pass(self):
-        problem, penalty = self.problem, self.problem.penalty
         self._refresh()
         if self.rho:
             self.c -= self.rho * float(np.sum(self.weight * self.y)) / self.n_rows  # re-centre
-        order = self._order()
+        self._ascend()
+
+    def _ascend(self):
+        problem, order = self.problem, self._order()
         self.c = dual_pass(
             *problem.matrix.arrays, order, problem.b, self.weight / self.n_rows, self.step,
             self.y, self.v, problem.loss.code, *problem.loss.constants,
-            penalty.l2, penalty.l1 / penalty.l2, penalty.positive, self.rho, self.c,
+            *self.g.arguments, self.rho, self.c,
         )
         self._count(order)
 

@@ -30,11 +30,11 @@ def _shrunk_dot(indices, data, start, stop, v, threshold, positive):
 @jit
 def dual_pass(
     indptr, indices, data, order, b, weight, step, y, v,
-    code, alpha, epsilon, lo, hi, l2, threshold, positive, rho, c,
+    code, alpha, epsilon, lo, hi, l1, l2, positive, rho, c,
 ):
     """One visit of each row of ``order``; updates ``y`` and ``v``, returns the intercept."""
     one = np.uint64(1)
-    plain = threshold == 0.0 and not positive
+    threshold, plain = l1 / l2, l1 == 0.0 and not positive
     for t in range(order.shape[0]):
         if t + 2 * AHEAD < order.shape[0]:
             i = np.uint64(order[t + 2 * AHEAD])
@@ -88,7 +88,7 @@ EASY = 0.25
 @jit
 def adaptive_sweeps(
     indptr, indices, data, rows, active, resting, order, b, weight, step, p, accumulators, y, v,
-    code, alpha, epsilon, lo, hi, gamma, l2, threshold, positive, rho,
+    code, alpha, epsilon, lo, hi, gamma, l1, l2, positive, rho,
     memory, state, budget, adapts, eps,
 ):
     """Sweeps until ``budget`` visits have been made in all, at least one; the entries touched.
@@ -99,7 +99,7 @@ def adaptive_sweeps(
     sweep: liblinear's rule (Hsieh et al., 2008), for every loss with such a dual.
     """
     one = np.uint64(1)
-    plain = threshold == 0.0 and not positive
+    threshold, plain = l1 / l2, l1 == 0.0 and not positive
     bounded = code <= MARGIN
     n = rows.shape[0]
     scale = -1.0 / l2

@@ -49,7 +49,7 @@ def within_reach(problem) -> bool:
 
 def _affordable(problem, rows: np.ndarray, share: float) -> bool:
     d = problem.d
-    if d > COLUMNS or problem.penalty.l1 > 0.0 or problem.penalty.positive:
+    if d > COLUMNS or not problem.penalty.quadratic:
         return False
     pairs = share * float(np.sum(problem.matrix.row_sizes[rows].astype(np.float64) ** 2))
     # LAPACK does some eight multiplications in the time of one entry of A

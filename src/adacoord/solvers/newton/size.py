@@ -23,7 +23,8 @@ def small(problem: Problem) -> bool:
 
 def dual_side(problem: Problem) -> bool:
     """Whether the system is n x n (l2 > 0, fewer rows than columns) and not d x d."""
-    return not problem.loss.blocks and problem.penalty.l2 > 0.0 and problem.n < problem.d
+    strong = problem.penalty.strong_convexity > 0.0
+    return strong and not problem.loss.blocks and problem.n < problem.d
 
 
 def system_size(problem: Problem) -> int:
@@ -84,7 +85,7 @@ def affordable(problem: Problem) -> bool:
     ====================  ==================  ==================  ============================
     """
     n, nnz, k = problem.n, problem.matrix.nnz, problem.n_classes or 1
-    gamma = problem.loss.gamma or 1.0
-    kappa = float(problem.matrix.squared_norms.mean()) / (n * problem.penalty.l2 * gamma)
+    lam, gamma = problem.penalty.strong_convexity, problem.loss.gamma or 1.0
+    kappa = float(problem.matrix.squared_norms.mean()) / (n * lam * gamma)
     passes = 10.0 + (1.0 if n < problem.d else 3.0) * kappa**0.5
     return newton_time(problem) <= passes * (ROW * k * n + ENTRY * k * nnz + CALLS)

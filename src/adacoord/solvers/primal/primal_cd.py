@@ -105,10 +105,9 @@ class ColumnDescent(Solver):
     @property
     def _model(self) -> tuple:
         """What the kernels take to work on the model."""
-        p = self.problem.penalty
         return (
             self.point, self.slopes, self.h, self.squares, self.sums, self.total, self.mass,
-            p.l1, p.l2, p.positive,
+            *self.problem.penalty.arguments,
         )
 
     def _finish(self, columns, before) -> None:

@@ -116,21 +116,21 @@ class WorkingSetDescent(ColumnDescent):
             self.dual, self.y = dual, y
         self.gap = primal - self.dual
         self.estimate = problem.relative_gap(primal, self.dual)
-        pull = -u if penalty.positive else np.abs(u)
         support = self.point != 0.0
         size = max(SMALLEST, GROWTH * int(np.count_nonzero(support)))
         sweeps = SWEEPS
         if self.quadratic and not support.any():
             # u may have been scaled to be feasible: who violates is seen in what it was
             scaled = np.abs(y).max() / max(np.abs(slope).max(), np.finfo(float).tiny)
-            violating = int(np.count_nonzero(pull > scaled * penalty.l1))
+            violating = int(np.count_nonzero(penalty.slack(u, scaled) < 0.0))
             if size < violating <= problem.n:
                 size, sweeps = violating, FIRST_SWEEPS
-        self._choose(pull, support, size, max(primal - dual, 0.0) + ROUNDING * abs(primal))
+        gap = max(primal - dual, 0.0) + ROUNDING * abs(primal)
+        self._choose(penalty.slack(u), support, size, gap)
         self.phase, self.spent, self.models, self.most = MODEL, 0, 0, sweeps
         self.learning = False
 
-    def _choose(self, pull, support, size, gap) -> None:
+    def _choose(self, slack, support, size, gap) -> None:
         """The support, and the columns nearest to the constraint: ``size`` of them in all.
 
         D is gamma-strongly concave, so that y* is within sqrt(2 gap/gamma) of y (in the mean
@@ -138,7 +138,7 @@ class WorkingSetDescent(ColumnDescent):
         screening; Ndiaye, Fercoq, Gramfort and Salmon 2017), and is in no set.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            distance = (self.problem.penalty.l1 - pull) / self.norms
+            distance = slack / self.norms
         distance[self.norms == 0.0] = np.inf  # zeros: in no set, unless x_j has yet to become 0
         distance[distance > np.sqrt(2.0 * gap / self.problem.loss.gamma)] = np.inf
         distance[support] = -np.inf
@@ -172,11 +172,9 @@ class WorkingSetDescent(ColumnDescent):
         column_dots(*self.columns.arrays, self.set, self.slopes, u)
         self._charge(self.set_entries)
         primal = self._loss() + penalty.value(self.point)
-        y = self._derivative()
-        if penalty.l2 == 0.0:
-            largest = float(np.max(-u if penalty.positive else np.abs(u)))
-            if largest > penalty.l1:
-                y, u = y * (penalty.l1 / largest), u * (penalty.l1 / largest)
+        y, scale = self._derivative(), penalty.feasible_scale(u)
+        if scale < 1.0:
+            y, u = y * scale, u * scale
         return primal - problem._dual(y, u)
 
     def _sweep(self) -> None:

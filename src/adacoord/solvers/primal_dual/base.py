@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...problem.penalties import Penalty
 from ..base import Solver
 from .block_primal import BlockPrimal
 from .spdc_primal import DensePrimal, ScaledPrimal, StampedPrimal
@@ -53,7 +52,7 @@ class PrimalDual(Solver):
         self.beta = 0.0
         if problem.intercept:
             # as long as the rows, but longer where l2 outweighs them (tau is then too short for c)
-            held = 4.0 * problem.penalty.l2 * (problem.loss.gamma or 1.0)
+            held = 4.0 * problem.penalty.strong_convexity * (problem.loss.gamma or 1.0)
             self.beta = float(np.sqrt(max(norms.mean(), held))) or 1.0
         self.norms = np.sqrt(self.weight[self.rows] * (norms + self.beta**2))
         self.stage, self.stage_began, self.stage_over, self.growth = -1, 0, True, 1.0
@@ -62,7 +61,7 @@ class PrimalDual(Solver):
         self.bias = np.stack([c, c, np.zeros_like(c), np.full_like(c, 1.0 / self.n_rows)])
         self.center_x, self.center_y = x, self.y.copy()
         self.primal = None
-        self.perturbed = problem.penalty.l2 == 0.0 or problem.loss.gamma == 0.0
+        self.perturbed = problem.penalty.strong_convexity == 0.0 or problem.loss.gamma == 0.0
         self._change = np.zeros((self.batch_size, *c.shape))
         self._moves = np.zeros(problem.n)
 
@@ -80,7 +79,7 @@ class PrimalDual(Solver):
 
     def _curvatures(self) -> tuple[float, float]:
         """(lambda, gamma) of the problem a stage solves; the original's wherever positive."""
-        lam, gamma = self.problem.penalty.l2, self.problem.loss.gamma
+        lam, gamma = self.problem.penalty.strong_convexity, self.problem.loss.gamma
         condition = FIRST_STAGE * self.growth * self.n_rows / float(np.mean(self.norms**2))
         if lam > 0.0 and gamma > 0.0:
             return lam, gamma
@@ -114,12 +113,13 @@ class PrimalDual(Solver):
     def _set_up(self) -> None:
         """Everything that follows from the state alone."""
         self.lam, self.gamma = self._curvatures()
+        self.delta_x = self.lam - self.problem.penalty.strong_convexity
         self.delta_y = self.gamma - self.problem.loss.gamma
+        self.g = self.problem.penalty.plus_quadratic(self.delta_x)  # but for its linear part
         shift = self._plan()
-        penalty = self.problem.penalty
         kind = DensePrimal if self.problem.matrix.is_dense else StampedPrimal
         # The scaled form divides by 1 - theta lambda tau: not for extremely strong penalties.
-        if kind is StampedPrimal and penalty.l1 == 0.0 and not penalty.positive and shift < 0.5:
+        if kind is StampedPrimal and self.g.quadratic and shift < 0.5:
             kind = ScaledPrimal
         if self.problem.loss.blocks:
             if self.primal is None:
@@ -143,7 +143,7 @@ class PrimalDual(Solver):
         dy = np.square(self.y - self.center_y)
         dx = np.square(self.primal.x - self.center_x)
         dual = 0.5 * self.delta_y * float(np.sum(self.weight * dy.T)) / self.n_rows
-        return dual + 0.5 * (self.lam - self.problem.penalty.l2) * float(np.sum(dx))
+        return dual + 0.5 * self.delta_x * float(np.sum(dx))
 
     def _gap_parts(self, x: np.ndarray) -> tuple[float, float]:
         """(G_x, G_y) of the stage's problem: both zero at its solution and nowhere else."""
@@ -153,9 +153,7 @@ class PrimalDual(Solver):
 
     def _primal_part(self, x: np.ndarray) -> float:
         """g(x) + g*(-u) + u.x."""
-        penalty = self.problem.penalty
-        u = self.primal.u.astype(np.float64)
-        g = Penalty(penalty.l1, self.lam, penalty.positive)
+        g, u = self.g, self.primal.u.astype(np.float64)
         return max(g.value(x) + g.conjugate(-u) + float(np.sum(u * x)), 0.0)
 
     def _dual_part(self, x: np.ndarray) -> float:
@@ -182,7 +180,7 @@ class PrimalDual(Solver):
 
     def _shifted_average(self) -> np.ndarray:
         """u, less the linear part of (delta/2)|x - x^k|^2."""
-        return self._average() - (self.lam - self.problem.penalty.l2) * self.center_x
+        return self._average() - self.delta_x * self.center_x
 
     # ---- the stepper --------------------------------------------------------------------
 
@@ -213,7 +211,7 @@ class PrimalDual(Solver):
         (:class:`.spdc_ais.Adaptive`) the rows are drawn, and their sigma and kappa set, as the
         steps are made.
         """
-        problem, penalty = self.problem, self.problem.penalty
+        problem = self.problem
         if starts is None:
             starts = np.append(np.arange(0, order.size, self.batch_size), order.size)
         self.primal.run(
@@ -221,8 +219,8 @@ class PrimalDual(Solver):
             (problem.b, self.weight, sigma, kappa),
             (self.y, self._moves, self.center_y, self.delta_y, problem.loss.code,
              *problem.loss.constants),
-            (one_each(tau, starts.size - 1), one_each(theta, starts.size - 1), self.lam),
-            (penalty.l1, penalty.positive),
+            (one_each(tau, starts.size - 1), one_each(theta, starts.size - 1)),
+            self.g,
             (self.beta, self.bias, self._change),
             **draw,
         )

@@ -66,7 +66,7 @@ def block_bias_step(order, first, last, kappa, change, bias, beta, tau, theta):
 
 
 @jit(fastmath=FAST)
-def _dense_row_step(data, start, x, xbar, u, along, average, tau, theta, lam, l1, positive):
+def _dense_row_step(data, start, x, xbar, u, along, average, tau, theta, l1, lam, positive):
     """The same for a batch of one row, u += average a included, in one sweep."""
     real = x.dtype.type
     q, step, th = real(1.0 / (1.0 + lam * tau)), real(tau), real(theta)
@@ -84,7 +84,7 @@ def _dense_row_step(data, start, x, xbar, u, along, average, tau, theta, lam, l1
 @jit
 def dense_blocks(
     indptr, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
-    tau, theta, lam, l1, positive, beta, bias, change, x, xbar, u, direction,
+    tau, theta, l1, lam, positive, beta, bias, change, x, xbar, u, direction,
 ):
     """x, xbar, u and direction have shape (K, d): a class is a vector."""
     one, inv_n = np.uint64(1), bias[3, 0]
@@ -105,7 +105,7 @@ def dense_blocks(
                 g = change[0, k]
                 _dense_row_step(
                     data, indptr[i], x[k], xbar[k], u[k], g * kappa[i], g * inv_n,
-                    tau[n], theta[n], lam, l1, positive,
+                    tau[n], theta[n], l1, lam, positive,
                 )
         else:
             for k in range(width):
@@ -115,7 +115,7 @@ def dense_blocks(
                     # the step takes the old u: what is added to it here is subtracted there
                     row_add(None, data, start, stop, g * (kappa[i] - inv_n), direction[k])
                     row_add(None, data, start, stop, g * inv_n, u[k])
-                dense_step(x[k], xbar[k], u[k], direction[k], tau[n], theta[n], lam, l1, positive)
+                dense_step(x[k], xbar[k], u[k], direction[k], tau[n], theta[n], l1, lam, positive)
         if beta != 0.0:
             block_bias_step(order, first, last, kappa, change, bias, beta, tau[n], theta[n])
 

@@ -94,7 +94,7 @@ class _DenseBlocks(BlockPrimal):
     def run(self, order, starts, rows, duals, steps, penalty, intercept):
         dense_blocks(
             self.matrix.indptr, self.matrix.data, order, starts, *rows, *duals[:4], *steps,
-            *penalty, *intercept, *self.state["vectors"],
+            *penalty.arguments, *intercept, *self.state["vectors"],
         )
 
 
@@ -117,7 +117,7 @@ class _SparseBlocks(BlockPrimal):
         self._direction = np.zeros((d if m > 1 else 1, n_classes), dtype=matrix.dtype)
         self._stamp = np.zeros(d, dtype=np.int32)
         self._clock = Clock()
-        self._penalty = 0.0, False
+        self._shrinkage = 0.0, False  # l1 and positive of the steps to catch up with
 
     def load(self, x, u):
         s, K = self.state, self.n_classes
@@ -144,9 +144,9 @@ class _SparseBlocks(BlockPrimal):
         return self.state["xu"][:, self.n_classes :]
 
     def run(self, order, starts, rows, duals, steps, penalty, intercept):
-        s, (tau, theta, lam), (l1, positive) = self.state, steps, penalty
+        s, (tau, theta), (l1, lam, positive) = self.state, steps, penalty.arguments
         # The scaled form divides by 1 - theta lambda tau: not for extremely strong penalties.
-        scaled = l1 == 0.0 and not positive and np.max(theta * lam * tau) < 0.5
+        scaled = penalty.quadratic and np.max(theta * lam * tau) < 0.5
         if s["scale"][5] == OPEN:
             s["scale"][5] = SCALED if scaled else STAMPED
         elif s["scale"][5] == SCALED and not scaled:
@@ -154,18 +154,18 @@ class _SparseBlocks(BlockPrimal):
             s["scale"][5] = STAMPED
         if s["scale"][5] == SCALED:
             scaled_blocks(
-                *self.matrix.arrays, order, starts, *rows, *duals[:4], *steps, *intercept,
+                *self.matrix.arrays, order, starts, *rows, *duals[:4], *steps, lam, *intercept,
                 s["xu"], s["pending"], s["scales"], s["scale"][:4],
             )
             return
         clock, done = self._clock, 0
         while done < tau.size:
             self.settle()
-            self._penalty = penalty
+            self._shrinkage = l1, positive
             fit = clock.set(tau[done:], theta[done:], lam, s["scale"][4])
             clock.time = stamped_blocks(
                 *self.matrix.arrays, order, starts[done : done + fit + 1], *rows, *duals[:4],
-                *penalty, *intercept, s["xu"], s["before"], self._direction, self._stamp,
+                l1, positive, *intercept, s["xu"], s["before"], self._direction, self._stamp,
                 clock.time, *clock.tables,
             )
             done += fit
@@ -183,6 +183,6 @@ class _SparseBlocks(BlockPrimal):
         elif self._clock.time > 0:
             settle_blocks(
                 s["xu"], s["before"], self._stamp, self._clock.time, *self._clock.tables,
-                *self._penalty,
+                *self._shrinkage,
             )
             self._clock.time = 0

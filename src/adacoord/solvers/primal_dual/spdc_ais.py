@@ -135,25 +135,25 @@ def learn(draw, order, weight, sigma, moves):
 
 @jit
 def adaptive_dense(draw, matrix, order, starts, rows, duals, steps, rest):
-    tau, theta, lam = steps
+    tau, theta = steps
     piece = draw[7][0].shape[0]
     for first in range(0, order.shape[0], piece):
         part = order[first : first + piece]
         choose(draw, part, rows[2], rows[3])
         here = (part, starts[: part.shape[0] + 1]) + rows + duals
-        dense_pass(*(matrix + here + (tau[first:], theta[first:], lam) + rest))
+        dense_pass(*(matrix + here + (tau[first:], theta[first:]) + rest))
         learn(draw, part, rows[1], rows[2], duals[1])
 
 
 @jit
 def adaptive_scaled(draw, matrix, order, starts, rows, duals, steps, rest):
-    tau, theta, lam = steps
+    tau, theta = steps
     piece = draw[7][0].shape[0]
     for first in range(0, order.shape[0], piece):
         part = order[first : first + piece]
         choose(draw, part, rows[2], rows[3])
         here = (part, starts[: part.shape[0] + 1]) + rows + duals
-        scaled_pass(*(matrix + here + (tau[first:], theta[first:], lam) + rest))
+        scaled_pass(*(matrix + here + (tau[first:], theta[first:]) + rest))
         learn(draw, part, rows[1], rows[2], duals[1])
 
 

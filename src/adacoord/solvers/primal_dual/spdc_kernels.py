@@ -50,7 +50,7 @@ def bias_step(bias, beta, tau, theta, direction, average):
 
 
 @jit(fastmath=FAST)
-def dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
+def dense_step(x, xbar, u, direction, tau, theta, l1, lam, positive):
     """x+ = prox(x - tau (u + direction)), xbar = x+ + theta (x+ - x); clears ``direction``."""
     real = x.dtype.type
     q, step, th, zero = real(1.0 / (1.0 + lam * tau)), real(tau), real(theta), real(0)
@@ -66,7 +66,7 @@ def dense_step(x, xbar, u, direction, tau, theta, lam, l1, positive):
 @jit
 def dense_pass(
     indptr, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
-    code, alpha, epsilon, lo, hi, tau, theta, lam, l1, positive, beta, bias, change,
+    code, alpha, epsilon, lo, hi, tau, theta, l1, lam, positive, beta, bias, change,
     x, xbar, u, direction,
 ):
     one, inv_n = np.uint64(1), bias[3]
@@ -87,7 +87,7 @@ def dense_pass(
                 # the step takes the old u: what is added to it here is subtracted there
                 row_add(None, data, indptr[i], indptr[i + one], g * (kappa[i] - inv_n), direction)
                 row_add(None, data, indptr[i], indptr[i + one], g * inv_n, u)
-        dense_step(x, xbar, u, direction, tau[k], theta[k], lam, l1, positive)
+        dense_step(x, xbar, u, direction, tau[k], theta[k], l1, lam, positive)
         if beta != 0.0:
             bias_step(bias, beta, tau[k], theta[k], along, average)
 

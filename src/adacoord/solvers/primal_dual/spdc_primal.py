@@ -47,7 +47,7 @@ class DensePrimal:
 
     def run(self, order, starts, rows, duals, steps, penalty, intercept, draw=None):
         matrix = self.matrix.indptr, self.matrix.data
-        rest = *penalty, *intercept, *self.state["vectors"]
+        rest = *penalty.arguments, *intercept, *self.state["vectors"]
         if draw is None:
             dense_pass(*matrix, order, starts, *rows, *duals, *steps, *rest)
         else:
@@ -90,7 +90,8 @@ class ScaledPrimal:
 
     def run(self, order, starts, rows, duals, steps, penalty, intercept, draw=None):
         s, matrix = self.state, self.matrix.arrays
-        rest = *intercept, s["zu"], s["pending"], s["scales"], s["scale"]
+        _, lam, _ = penalty.arguments
+        rest = lam, *intercept, s["zu"], s["pending"], s["scales"], s["scale"]
         if draw is None:
             scaled_pass(*matrix, order, starts, *rows, *duals, *steps, *rest)
         else:
@@ -132,7 +133,7 @@ class StampedPrimal:
         }
         self._stamp = np.zeros(matrix.shape[1], dtype=np.int32)
         self._clock = Clock()
-        self._penalty = 0.0, False
+        self._shrinkage = 0.0, False  # l1 and positive of the steps to catch up with
 
     def load(self, x, u):
         vectors = self.state["vectors"]
@@ -152,12 +153,12 @@ class StampedPrimal:
         return self.state["vectors"][:, 2]
 
     def run(self, order, starts, rows, duals, steps, penalty, intercept, draw=None):
-        tau, theta, lam = steps
-        self._penalty, clock, done = penalty, self._clock, 0
+        (tau, theta), (l1, lam, positive) = steps, penalty.arguments
+        self._shrinkage, clock, done = (l1, positive), self._clock, 0
         while done < tau.size:
             self.settle()
             fit = clock.set(tau[done:], theta[done:], lam, self.state["ahead"][0])
-            matrix, rest = self.matrix.arrays, (*penalty, *intercept)
+            matrix, rest = self.matrix.arrays, (l1, positive, *intercept)
             here = self.state["vectors"], self._stamp, clock.time
             if draw is None:
                 clock.time = stamped_pass(
@@ -175,6 +176,6 @@ class StampedPrimal:
     def settle(self):
         settle_stamped(
             self.state["vectors"], self._stamp, self._clock.time, *self._clock.tables,
-            *self._penalty,
+            *self._shrinkage,
         )
         self._clock.time = 0
