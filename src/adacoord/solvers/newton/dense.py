@@ -35,8 +35,10 @@ from .newton import ROUNDING, line_search
 #: logistic regression against ``acf`` and a polish: 2.8 and 9.3 ms against 6.8 and 19 with 100
 #: columns, 1.6 and 22 against 6.6 and 16 with 200.)
 COLUMNS = 128
+#: ... and where no coordinate descent on working sets can take its place.
+MOST_COLUMNS = 1000
 #: Steps of one attempt.
-STEPS = 50
+STEPS = 200
 #: A step that changes less than this share of x and z is the last; H is kept below the other.
 LAST, SHORT = 1e-11, 1e-3
 #: Sweeps of coordinate descent on a model before a look at the signs; twice as many before the
@@ -56,7 +58,7 @@ class DenseNewton:
 
     def __init__(self, problem: Problem):
         self.problem, penalty = problem, problem.penalty
-        self.sparse = penalty.l1 > 0.0 or penalty.positive
+        self.sparse = penalty.sparse
         self.A, self.basis = problem.matrix.dense, None
         if not self.sparse and problem.n < problem.d:
             self.basis, self.A = problem.matrix.row_space
@@ -77,8 +79,9 @@ class DenseNewton:
     @staticmethod
     def affordable(problem: Problem) -> bool:
         """Whether this is the way to solve a small problem."""
-        sparse = problem.penalty.l1 > 0.0 or problem.penalty.positive
-        return not sparse or problem.d <= COLUMNS
+        penalty = problem.penalty
+        sets = penalty.l1 > 0.0 and (problem.loss.gamma > 0.0 or not problem.loss.differentiable)
+        return penalty.quadratic or problem.d <= (COLUMNS if sets else MOST_COLUMNS)
 
     @property
     def x(self) -> np.ndarray:
@@ -183,7 +186,10 @@ class DenseNewton:
 
     def _solve(self, gradient):
         if self.singular:  # as with an intercept, more columns than rows and next to no penalty
-            return solve_symmetric(self.H, -gradient, exact=True)
+            step = solve_symmetric(self.H, -gradient, exact=True)
+            # with kinks rounded off another width follows: less than the whole step will do
+            return solve_symmetric(self.H, -gradient, exact=False) if step is None and (
+                self.rough) else step
         return lapack.dpotrs(self.factor, -gradient, lower=1)[0]
 
     # ---- zeros and signs ----------------------------------------------------------------

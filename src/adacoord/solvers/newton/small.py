@@ -33,14 +33,14 @@ from ...problem import Problem
 from ...problem.losses import _Quadratic
 from ..base import Solver
 from .active_set import ActiveSet
-from .dense import DenseNewton
+from .dense import MOST_COLUMNS, DenseNewton
 
 #: The stages, by the numbers that ``state()`` knows them by.
 STAGES = DIRECT, ASCEND, ROUND, FINISH, DESCEND, PROGRAM, STUCK = range(7)
 #: Relative gaps of the coordinate descent at which to guess the rest.
 TOLERANCES = (1e-6, 1e-8, 1e-10)
-#: Passes of coordinate descent on one rounded problem.
-RUN_ON = 200
+#: Passes of coordinate descent that has not come to its end, before Newton's method takes over.
+RUN_ON = 60
 #: A tol above this is little: points on the way are offered.  (The estimators' default asks for
 #: the solution.)
 LITTLE = 1e-4
@@ -110,7 +110,7 @@ class SmallNewton(Solver):
         self.base_x, self.base_c = self._start[0].astype(np.float64), float(self._start[1])
         self.base_y = self.y
         penalty = problem.penalty
-        self.sparse = penalty.l1 > 0.0 or penalty.positive
+        self.sparse = penalty.sparse
         self.dense = DenseNewton(problem) if DenseNewton.affordable(problem) else None
         self.unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
         self.width, self.within, self.tries = WIDEST, 0, 0
@@ -153,6 +153,8 @@ class SmallNewton(Solver):
             if rest:
                 parts[name][rest] = value
         super().restore({key: value for key, value in state.items() if "." not in key})
+        if self.stage in (DIRECT, ROUND) and parts["engine"] and self.dense is None:
+            self.dense = DenseNewton(self.problem)  # where coordinate descent had crawled
         self.engine = self.inner = self.shown = None
         if parts["inner"]:
             self.inner = self._make_inner()
@@ -209,7 +211,7 @@ class SmallNewton(Solver):
             self._descended()
             if self.inner.estimate > 1e-4 * self.width:
                 if self.inner.passes >= RUN_ON:
-                    self._leave(STUCK)
+                    self._turn_dense(ROUND)
                 return
             z = self.inner.problem.predict(self.inner.x, self.inner.intercept)
             y = self.inner.problem.loss.derivative(z, self.inner.problem.b)
@@ -250,7 +252,7 @@ class SmallNewton(Solver):
 
     def _descend(self) -> None:
         """Coordinate descent on working sets, until a guess is worth its while."""
-        if self.problem.penalty.l1 == 0.0:
+        if self.problem.penalty.l1 == 0.0 or self.problem.loss.gamma == 0.0:
             self._leave(STUCK)
             return
         if self.inner is None:
@@ -264,6 +266,8 @@ class SmallNewton(Solver):
             self._leave(FINISH, keep=True)
             return
         self.estimate = estimate if self.tries == len(TOLERANCES) else max(estimate, 1.01 * LITTLE)
+        if self.inner.passes >= RUN_ON and self.tries == 0:
+            self._turn_dense(DIRECT)
 
     def _program(self) -> None:
         """The linear program, by HiGHS."""
@@ -278,6 +282,14 @@ class SmallNewton(Solver):
         self._move_to(Point(*found))
         self.estimate = 0.0
         self._leave(FINISH)
+
+    def _turn_dense(self, stage: int) -> None:
+        """From coordinate descent, which crawls, to Newton's method on all columns."""
+        if self.problem.d > MOST_COLUMNS:
+            self._leave(STUCK)
+            return
+        self.dense = DenseNewton(self.problem)
+        self._leave(stage)
 
     def _stuck(self) -> None:
         self.stuck = True
