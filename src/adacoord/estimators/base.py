@@ -121,7 +121,8 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
             jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
             if min(jobs, len(tasks)) > 1:
-                results = side_by_side(self._until(limits), tasks, min(jobs, len(tasks)))
+                jobs = min(jobs, len(tasks))
+                results = side_by_side(self._until(limits), tasks, jobs, Event())
             else:
                 results = []
                 for task in tasks:

@@ -96,7 +96,11 @@ class CrossValidated:
         jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         if min(jobs, len(folds)) == 1:
             return [go(numbered) for numbered in enumerate(folds)]
-        return side_by_side(go, enumerate(folds), min(jobs, len(folds)))
+        stop = Event()
+        walks = side_by_side(go, enumerate(folds), min(jobs, len(folds)), stop)
+        if stop.is_set():  # by Ctrl-C after the last point of the last fold
+            raise KeyboardInterrupt
+        return walks
 
     def _missed(self, walks: list[Walk]) -> str:
         """What to say of points that stopped before ``tol``; nothing where none did."""
