@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import gc
 import os
 import subprocess
@@ -10,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -158,51 +156,12 @@ def test_same_bits_in_four_threads():
 # ---- interrupts --------------------------------------------------------------------------------
 
 
-def interrupted_at(step: int, file: str, function) -> bool:
-    """Call a function and raise KeyboardInterrupt at a step of a file's code; False past the last.
-
-    The steps are those at which Python looks for signals: the start of a function, the end of a
-    call, the end of a loop's turn.
-    """
-    left, last = step, {}
-
-    def trace(frame, event, _):
-        nonlocal left
-        if frame.f_code.co_filename != file:
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode":
-            before, last[frame] = last.get(frame, ""), names(frame.f_code)[frame.f_lasti]
-        if event == "call" or event == "opcode" and before.startswith(("CALL", "JUMP_BACKWARD")):
-            left -= 1
-            if left < 0:
-                sys.settrace(None)
-                last.clear()
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    try:
-        sys.settrace(trace)
-        function()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(before)
-    return left < 0
-
-
-@cache
-def names(code) -> dict[int, str]:
-    return {instruction.offset: instruction.opname for instruction in dis.get_instructions(code)}
-
-
 def hold():
     with one_thread(), one_thread():
         pass
 
 
-def test_an_interrupt_leaves_nothing_held():
+def test_an_interrupt_leaves_nothing_held(interrupted_at):
     hold()
     step = 0
     while interrupted_at(step, _blas.__file__, hold):
@@ -216,7 +175,7 @@ def test_an_interrupt_leaves_nothing_held():
     assert step > 50
 
 
-def test_an_interrupt_whose_traceback_is_kept():
+def test_an_interrupt_whose_traceback_is_kept(interrupted_at):
     """The frames of a traceback keep the context managers alive that it passed through."""
     kept = []
 

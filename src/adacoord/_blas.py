@@ -116,7 +116,7 @@ def _leave(user: ref) -> None:
 
 
 def _after_fork() -> None:
-    """Only the thread that forked goes on in the child: nobody else is inside, none has the lock."""
+    """In the child only the thread that forked goes on: no other is inside, or has the lock."""
     global _lock
     _lock = threading.RLock()
     me = threading.get_ident()

@@ -154,12 +154,7 @@ def _along(problem: Problem, penalties, solve) -> Iterator[Any]:
     if one_sided(problem):
         yield from [_never_wrong(problem)] * len(penalties)
         return
-    found = 0
-    for result in follow(problem, penalties, solve):
-        found += 1
-        yield result
-    if found < len(penalties):
-        raise KeyboardInterrupt
+    yield from follow(problem, penalties, solve)
 
 
 def one_sided(problem: Problem) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any
@@ -56,10 +57,8 @@ def side_by_side(
                 told.get()
         todo.clear()
         while busy:
-            try:
+            with suppress(Empty):
                 told.get(timeout=0.1)
-            except Empty:
-                pass
         if not errors:
             for k in range(len(items)):
                 if k not in results:
