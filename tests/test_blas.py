@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -194,7 +193,6 @@ def test_an_interrupt_whose_traceback_is_kept(interrupted_at):
         late += set(threads()) != {2}
         step += 1
         kept.clear()
-        gc.collect()
         assert set(threads()) == {2}
     assert late <= 4  # cut short at the first step of the way out, of which Python has no second
 

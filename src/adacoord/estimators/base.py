@@ -15,7 +15,8 @@ sets the fitted attributes.
 =================  ============================================================================
 
 P is in the papers' scaling, a mean over the rows; without a penalty there is no gap, and both
-are NaN.  ``coef_`` has the type of X: in float32 it is the certified point, rounded.
+are NaN.  The certificate is that of ``coef_`` and ``intercept_`` as they are: float32 data make
+float32 ones where the rounded point too is within ``tol``, and float64 ones where it is not.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from ..monitor import History
 from ..problem import Problem
 from ..solvers.registry import SOLVERS
 from .callbacks import CallbackSupportMixin, Reporter
+from .nonnegative import applies, solve_nonnegative
 from .threads import side_by_side
 
 FLOATS = (np.float64, np.float32)
@@ -82,8 +84,15 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     # ---- input --------------------------------------------------------------------------
 
     def _validated(self, X, y, **how):
-        """(X, y) as arrays, X in float32 or float64 rows."""
-        return validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **how)
+        """(X, y) as arrays, X in float32 or float64 rows; what an earlier fit found is dropped."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **how)
+        kept = {"n_features_in_", "feature_names_in_"}
+        if getattr(self, "warm_start", False):
+            kept |= {"coef_", "intercept_", "dual_coef_"}
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            if name not in kept:
+                delattr(self, name)
+        return X, y
 
     def _weights(self, sample_weight, X) -> np.ndarray | None:
         """Sample weights as float64, or None."""
@@ -115,8 +124,6 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         ``shape`` turns the results so far into ``coef_`` and ``intercept_``, for callbacks;
         ``also`` is what to warn of besides.
         """
-        from .._small import solve_well  # its kernels import Numba
-
         limits = {**self._limits(), "verbose": bool(self.verbose)}
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
             jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
@@ -125,15 +132,19 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
                 results = side_by_side(self._until(limits), tasks, jobs, Event())
             else:
                 results = []
-                for task in tasks:
-                    results.append(solve_well(
-                        task.problem, self.solver, start=task.start,
-                        callback=report.progress, **limits,
-                    ))
-                    report.solved(results)
-                    if results[-1].status == "interrupted":
-                        results += [_untouched(t.problem) for t in tasks[len(results):]]
-                        break
+                try:
+                    for task in tasks:
+                        results.append(solved(
+                            task.problem, self.solver, start=task.start,
+                            callback=report.progress, **limits,
+                        ))
+                        report.solved(results)
+                        if results[-1].status == "interrupted":
+                            break
+                except KeyboardInterrupt:  # between two problems, or where there is no point yet
+                    if not results:
+                        raise
+                results += [_untouched(task.problem) for task in tasks[len(results):]]
         text = " ".join(filter(None, (also, self._shortfall(tasks, results))))
         if text:
             warnings.warn(text, EstimatorConvergenceWarning, stacklevel=4)
@@ -141,13 +152,11 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _until(self, limits: dict):
         """A solution of one of several problems; after Ctrl-C as it is at the next gap check."""
-        from .._small import solve_well
-
         def solve(task: Task, stop: Event) -> Result:
             if stop.is_set():
                 return _untouched(task.problem)
-            result = solve_well(task.problem, self.solver, start=task.start,
-                                callback=lambda _: stop.is_set(), **limits)
+            result = solved(task.problem, self.solver, start=task.start,
+                            callback=lambda _: stop.is_set(), **limits)
             stopped = result.status == "callback"
             return replace(result, status="interrupted") if stopped else result
 
@@ -167,6 +176,24 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         if len(results) > 1:
             text = f"{len(short)} of {len(results)} problems stopped early; the worst: {text}"
         return text
+
+    def _held(self, recipe, problems, results: list[Result], coef, c, dtype):
+        """(results, coefficients, intercepts): in ``dtype`` where that keeps to ``tol``."""
+        for kind in (dtype, np.float64):
+            with np.errstate(over="ignore", invalid="ignore"):
+                rounded = coef.astype(kind), c.astype(kind)
+                held = [
+                    _moved(problem, result, *point) for problem, result, point
+                    in zip(problems, results, recipe.points(*rounded), strict=True)
+                ]
+                # where there is no certificate, P is not to lose more than that either
+                losses = [
+                    p.relative_gap(at.primal, r.dual if p.has_certificate else r.primal)
+                    for p, r, at in zip(problems, results, held, strict=True)
+                ]
+            if max(losses) <= self.tol:
+                break
+        return held, *rounded
 
     def _store(self, results: list[Result], single: bool) -> None:
         """The certificate's attributes: numbers for a single problem, arrays for several."""
@@ -189,6 +216,30 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         return starts_near(
             problems, coef, getattr(self, "intercept_", 0.0), getattr(self, "dual_coef_", None)
         )
+
+
+def solved(problem: Problem, solver: str, **how) -> Result:
+    """The solution of one problem, by whoever can find it."""
+    from .._small import solve_well  # its kernels import Numba
+
+    if applies(problem, solver):
+        return solve_nonnegative(problem)
+    return solve_well(problem, solver, **how)
+
+
+def _moved(problem: Problem, result: Result, x, intercept) -> Result:
+    """The result with another primal point, and what is certified of that."""
+    x = x.astype(np.float64)
+    if np.array_equal(x, result.x) and np.array_equal(intercept, result.intercept):
+        return result
+    primal = problem.primal(x, intercept)
+    moved = replace(result, x=x, intercept=intercept, primal=primal)
+    if not problem.has_certificate:
+        return moved
+    return replace(
+        moved, gap=problem.gap(x, result.y, intercept),
+        relative_gap=problem.relative_gap(primal, result.dual),
+    )
 
 
 def starts_near(problems: list[Problem], coef, intercept, dual=None) -> list[Any]:
@@ -236,7 +287,9 @@ def _untouched(problem: Problem) -> Result:
 
 def with_bias(X, scaling: float):
     """``X`` and a column of ``scaling``: liblinear's penalised bias."""
-    column = np.full((X.shape[0], 1), scaling, dtype=X.dtype)
+    # in the type of X where that holds it exactly: the intercept is its multiple
+    dtype = X.dtype if float(X.dtype.type(scaling)) == scaling else np.float64
+    column = np.full((X.shape[0], 1), scaling, dtype=dtype)
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
     return np.hstack([X, column])

@@ -25,6 +25,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from .._path import follow
 from ..problem import Problem
+from .base import solved
 from .threads import side_by_side
 
 #: An intercept so large that a loss of margins is 0 in float64.
@@ -62,20 +63,22 @@ class CrossValidated:
 
     def _folds(self, X, y, classifier: bool, **params) -> list[tuple[np.ndarray, np.ndarray]]:
         """(train, test) of each fold, as indices."""
-        splits = check_cv(self.cv, y, classifier=classifier).split(X, y, **params)
+        cv = self.cv
+        if cv is None:  # 5, or as many as there are rows (of the largest class) to go round
+            most = np.unique(y, return_counts=True)[1].max() if classifier else X.shape[0]
+            cv = int(np.clip(most, 2, 5))
+        splits = check_cv(cv, y, classifier=classifier).split(X, y, **params)
         rows = np.arange(X.shape[0])
         return [(rows[train], rows[test]) for train, test in splits]
 
     def _solver(self, stop: Event | None = None):
         """``solve(problem, start)`` within the limits of this estimator, until ``stop`` is set."""
-        from .._small import solve_well  # its kernels import Numba
-
         limits = self._limits()
         if stop is not None:
             limits["callback"] = lambda _: stop.is_set()
 
         def solve(problem, start):
-            result = solve_well(problem, self.solver, start=start, **limits)
+            result = solved(problem, self.solver, start=start, **limits)
             if stop is not None and stop.is_set():
                 raise KeyboardInterrupt
             return result
