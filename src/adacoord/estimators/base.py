@@ -188,7 +188,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
                 ]
                 # where there is no certificate, P is not to lose more than that either
                 losses = [
-                    p.relative_gap(at.primal, r.dual if p.has_certificate else r.primal)
+                    at.relative_gap if p.has_certificate else p.relative_gap(at.primal, r.primal)
                     for p, r, at in zip(problems, results, held, strict=True)
                 ]
             if max(losses) <= self.tol:
@@ -236,10 +236,9 @@ def _moved(problem: Problem, result: Result, x, intercept) -> Result:
     moved = replace(result, x=x, intercept=intercept, primal=primal)
     if not problem.has_certificate:
         return moved
-    return replace(
-        moved, gap=problem.gap(x, result.y, intercept),
-        relative_gap=problem.relative_gap(primal, result.dual),
-    )
+    gap = problem.gap(x, result.y, intercept)
+    dual = primal - gap
+    return replace(moved, dual=dual, gap=gap, relative_gap=problem.relative_gap(primal, dual))
 
 
 def starts_near(problems: list[Problem], coef, intercept, dual=None) -> list[Any]:
