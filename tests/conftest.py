@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import os
+import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -53,3 +56,50 @@ def make_data():
         return (sparse.csr_matrix(A) if density < 1.0 else A), b
 
     return make
+
+
+@pytest.fixture
+def interrupted_at():
+    """``interrupted_at(step, file, function)``: Ctrl-C at any moment at which Python may hear it.
+
+    Calls the function and raises KeyboardInterrupt at a step of a file's code; False past the last.
+    The steps are those at which Python looks for signals: the start of a function, the end of a
+    call, the end of a loop's turn.
+    """
+    return _interrupted_at
+
+
+def _interrupted_at(step: int, file: str, function) -> bool:
+    left, last = step, {}
+
+    def trace(frame, event, _):
+        nonlocal left
+        if frame.f_code.co_filename != file:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            before, last[frame] = last.get(frame, ""), _opcodes(frame.f_code)[frame.f_lasti]
+        if event == "call" or (
+            event == "opcode" and before.startswith(("CALL", "JUMP_BACKWARD"))
+        ):
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                last.clear()
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        function()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return left < 0
+
+
+@cache
+def _opcodes(code) -> dict[int, str]:
+    return {instruction.offset: instruction.opname for instruction in dis.get_instructions(code)}

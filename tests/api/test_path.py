@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -119,7 +122,62 @@ def test_interrupted(data, monkeypatch):
         return result
 
     monkeypatch.setattr(module, "run", run)
-    assert len(ac.path(ac.Problem(A, b), n_points=10)) == 2  # what was finished
+    found = ac.path(ac.Problem(A, b), n_points=10)
+    assert len(found) == 2 and found.interrupted  # what was finished
+    assert "2 points, interrupted" in repr(found)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_interrupted_anywhere(data, keep):
+    """Ctrl-C at any line of the package's: the points that were finished, bit by bit."""
+    A, b = data
+    problem = ac.Problem(A[:30, :6], b[:30])
+
+    def walk():
+        return ac.path(problem, n_points=4, ratio=0.1, keep_results=keep)
+
+    whole = walk()
+    assert len(whole) == 4 and not whole.interrupted
+    package = os.path.dirname(ac.__file__)
+    total = lines_of(walk, package)[1]
+    at = np.unique(np.r_[np.linspace(0, total - 1, 120), total - np.arange(1, 30)].astype(int))
+    lengths = []
+    for k in at:
+        found, _ = lines_of(walk, package, int(k))
+        lengths.append(0 if found is None else len(found))
+        if found is None:
+            continue
+        assert found.interrupted
+        np.testing.assert_array_equal(found.l1, whole.l1[: len(found)])
+        np.testing.assert_array_equal(found.coefs, whole.coefs[: len(found)])
+        np.testing.assert_array_equal(found.gap, whole.gap[: len(found)])
+        assert (found.results is not None) == keep
+    assert lengths == sorted(lengths) and set(lengths) == {0, 1, 2, 3, 4}
+
+
+def lines_of(function, folder, interrupt=-1):
+    """(what a function returns, None if it was interrupted; the lines of a folder's files run)."""
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(folder):
+            return None
+        if event == "line":
+            count += 1
+            if count - 1 == interrupt:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        return function(), count
+    except KeyboardInterrupt:
+        return None, count
+    finally:
+        sys.settrace(before)
 
 
 @pytest.mark.parametrize("arguments, sentence", [

@@ -27,6 +27,7 @@ class Path:
     primal, dual, gap, relative_gap, converged : the certificates, as in :class:`Result`
     passes, operations, seconds : what each point took beyond the one before
     results : the :class:`Result` of each point, or None if they were not kept
+    interrupted : whether Ctrl-C ended it: it then holds the points that were finished
     """
 
     l1: np.ndarray
@@ -42,13 +43,15 @@ class Path:
     operations: np.ndarray
     seconds: np.ndarray
     results: list[Result] | None = None
+    interrupted: bool = False
 
     def __len__(self) -> int:
         return self.l1.size
 
     def __repr__(self) -> str:
         return (
-            f"Path({len(self)} points, l1 {self.l1[0]:.3g} to {self.l1[-1]:.3g}, l2 "
+            f"Path({len(self)} points{', interrupted' * self.interrupted}, "
+            f"l1 {self.l1[0]:.3g} to {self.l1[-1]:.3g}, l2 "
             f"{self.l2[0]:.3g} to {self.l2[-1]:.3g}; relative gaps up to "
             f"{self.relative_gap.max():.2e}, {self.passes.sum()} passes, "
             f"{self.seconds.sum():.3g} s)"
@@ -92,7 +95,8 @@ def path(
     Returns
     -------
     Path
-        Shorter than asked for only after Ctrl-C.
+        After Ctrl-C what was finished, marked ``interrupted``; KeyboardInterrupt where that is
+        nothing.
 
     Warns
     -----
@@ -112,37 +116,50 @@ def path(
         switched = found.history.switched or switched
         return found
 
-    results = list(follow(problem, zip(first, second, strict=True), one))
-    if not results:
-        raise KeyboardInterrupt
-    found = _gather(first, second, results, keep_results)
-    missed = np.flatnonzero([result.status == "max_passes" for result in results])
-    if missed.size:
-        worst = missed[np.argmax(found.relative_gap[missed])]
-        warnings.warn(
-            f"{missed.size} of {len(found)} points of the path stopped at max_passes={max_passes}; "
-            f"the worst has a relative gap of {found.relative_gap[worst]:.2e} at "
-            f"l1={found.l1[worst]:.3g}, l2={found.l2[worst]:.3g}, tol={tol:g} was asked for. "
-            "Allow more passes, raise tol, or end the path earlier.",
-            ConvergenceWarning, stacklevel=2,
-        )
-    return found
+    results: list[Result] = []
+
+    def gathered(interrupted: bool) -> Path:
+        found = _gather(first, second, results, keep_results, interrupted)
+        missed = np.flatnonzero([result.status == "max_passes" for result in results])
+        if missed.size:
+            worst = missed[np.argmax(found.relative_gap[missed])]
+            warnings.warn(
+                f"{missed.size} of {len(found)} points of the path stopped at "
+                f"max_passes={max_passes}; the worst has a relative gap of "
+                f"{found.relative_gap[worst]:.2e} at l1={found.l1[worst]:.3g}, "
+                f"l2={found.l2[worst]:.3g}, tol={tol:g} was asked for. Allow more passes, raise "
+                "tol, or end the path earlier.",
+                ConvergenceWarning, stacklevel=3,
+            )
+        return found
+
+    try:
+        for point in follow(problem, zip(first, second, strict=True), one):
+            results.append(point)
+        return gathered(interrupted=False)
+    except KeyboardInterrupt:
+        if not results:
+            raise
+        return gathered(interrupted=True)
 
 
 def follow(
     problem: Problem, penalties: Iterable[tuple[float, float]],
     solve: Callable[[Problem, Result | None], Result],
 ) -> Iterator[Result]:
-    """The solution under each (l1, l2), found from the one before; Ctrl-C ends it early."""
+    """The solution under each (l1, l2), found from the one before.
+
+    Ctrl-C is raised, also where a solve has kept its best point: that one is not finished.
+    """
     last = None
     for l1, l2 in penalties:
         last = solve(problem.with_penalty(float(l1), float(l2)), last)
         if last.status == "interrupted":
-            return
+            raise KeyboardInterrupt
         yield last
 
 
-def _gather(first, second, results: list[Result], keep: bool) -> Path:
+def _gather(first, second, results: list[Result], keep: bool, interrupted: bool) -> Path:
     def of(name: str) -> np.ndarray:
         return np.array([getattr(r, name) for r in results])
 
@@ -152,7 +169,7 @@ def _gather(first, second, results: list[Result], keep: bool) -> Path:
         primal=of("primal"), dual=of("dual"), gap=of("gap"), relative_gap=of("relative_gap"),
         converged=of("converged"), passes=of("passes"),
         operations=np.array([r.history.operations[-1] for r in results]), seconds=of("seconds"),
-        results=results if keep else None,
+        results=results if keep else None, interrupted=interrupted,
     )
 
 

@@ -15,7 +15,8 @@ sets the fitted attributes.
 =================  ============================================================================
 
 P is in the papers' scaling, a mean over the rows; without a penalty there is no gap, and both
-are NaN.  ``coef_`` has the type of X: in float32 it is the certified point, rounded.
+are NaN.  The certificate is that of ``coef_`` and ``intercept_`` as they are: float32 data make
+float32 ones where the rounded point too is within ``tol``, and float64 ones where it is not.
 """
 
 from __future__ import annotations
@@ -82,8 +83,15 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     # ---- input --------------------------------------------------------------------------
 
     def _validated(self, X, y, **how):
-        """(X, y) as arrays, X in float32 or float64 rows."""
-        return validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **how)
+        """(X, y) as arrays, X in float32 or float64 rows; what an earlier fit found is dropped."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **how)
+        kept = {"n_features_in_", "feature_names_in_"}
+        if getattr(self, "warm_start", False):
+            kept |= {"coef_", "intercept_", "dual_coef_"}
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            if name not in kept:
+                delattr(self, name)
+        return X, y
 
     def _weights(self, sample_weight, X) -> np.ndarray | None:
         """Sample weights as float64, or None."""
@@ -119,18 +127,23 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
             jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
             if min(jobs, len(tasks)) > 1:
-                results = side_by_side(self._until(limits), tasks, min(jobs, len(tasks)))
+                jobs = min(jobs, len(tasks))
+                results = side_by_side(self._until(limits), tasks, jobs, Event())
             else:
                 results = []
-                for task in tasks:
-                    results.append(run(
-                        task.problem, self.solver, start=task.start,
-                        callback=report.progress, **limits,
-                    ))
-                    report.solved(results)
-                    if results[-1].status == "interrupted":
-                        results += [_untouched(t.problem) for t in tasks[len(results):]]
-                        break
+                try:
+                    for task in tasks:
+                        results.append(run(
+                            task.problem, self.solver, start=task.start,
+                            callback=report.progress, **limits,
+                        ))
+                        report.solved(results)
+                        if results[-1].status == "interrupted":
+                            break
+                except KeyboardInterrupt:  # between two problems, or where there is no point yet
+                    if not results:
+                        raise
+                results += [_untouched(task.problem) for task in tasks[len(results):]]
         text = " ".join(filter(None, (also, self._shortfall(tasks, results))))
         if text:
             warnings.warn(text, EstimatorConvergenceWarning, stacklevel=4)
@@ -142,7 +155,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             if stop.is_set():
                 return _untouched(task.problem)
             result = run(task.problem, self.solver, start=task.start,
-                                callback=lambda _: stop.is_set(), **limits)
+                         callback=lambda _: stop.is_set(), **limits)
             stopped = result.status == "callback"
             return replace(result, status="interrupted") if stopped else result
 
@@ -162,6 +175,24 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         if len(results) > 1:
             text = f"{len(short)} of {len(results)} problems stopped early; the worst: {text}"
         return text
+
+    def _held(self, recipe, problems, results: list[Result], coef, c, dtype):
+        """(results, coefficients, intercepts): in ``dtype`` where that keeps to ``tol``."""
+        for kind in (dtype, np.float64):
+            with np.errstate(over="ignore", invalid="ignore"):
+                rounded = coef.astype(kind), c.astype(kind)
+                held = [
+                    _moved(problem, result, *point) for problem, result, point
+                    in zip(problems, results, recipe.points(*rounded), strict=True)
+                ]
+                # where there is no certificate, P is not to lose more than that either
+                losses = [
+                    at.relative_gap if p.has_certificate else p.relative_gap(at.primal, r.primal)
+                    for p, r, at in zip(problems, results, held, strict=True)
+                ]
+            if max(losses) <= self.tol:
+                break
+        return held, *rounded
 
     def _store(self, results: list[Result], single: bool) -> None:
         """The certificate's attributes: numbers for a single problem, arrays for several."""
@@ -184,6 +215,20 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         return starts_near(
             problems, coef, getattr(self, "intercept_", 0.0), getattr(self, "dual_coef_", None)
         )
+
+
+def _moved(problem: Problem, result: Result, x, intercept) -> Result:
+    """The result with another primal point, and what is certified of that."""
+    x = x.astype(np.float64)
+    if np.array_equal(x, result.x) and np.array_equal(intercept, result.intercept):
+        return result
+    primal = problem.primal(x, intercept)
+    moved = replace(result, x=x, intercept=intercept, primal=primal)
+    if not problem.has_certificate:
+        return moved
+    gap = problem.gap(x, result.y, intercept)
+    dual = primal - gap
+    return replace(moved, dual=dual, gap=gap, relative_gap=problem.relative_gap(primal, dual))
 
 
 def starts_near(problems: list[Problem], coef, intercept, dual=None) -> list[Any]:
@@ -231,7 +276,9 @@ def _untouched(problem: Problem) -> Result:
 
 def with_bias(X, scaling: float):
     """``X`` and a column of ``scaling``: liblinear's penalised bias."""
-    column = np.full((X.shape[0], 1), scaling, dtype=X.dtype)
+    # in the type of X where that holds it exactly: the intercept is its multiple
+    dtype = X.dtype if float(X.dtype.type(scaling)) == scaling else np.float64
+    column = np.full((X.shape[0], 1), scaling, dtype=dtype)
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
     return np.hstack([X, column])

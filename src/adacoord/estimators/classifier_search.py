@@ -13,8 +13,8 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_method_params
 
 from .base import EstimatorConvergenceWarning
-from .classifiers import LinearClassifier, Rows, liblinear_penalty
-from .recipes import Classification
+from .classifiers import LinearClassifier, Rows
+from .recipes import Classification, liblinear_penalty
 from .search import NEVER_WRONG, CrossValidated, Walk, points, strong_first, weighted_mean
 
 
@@ -67,7 +67,7 @@ class ClassifierCV(CrossValidated, LinearClassifier):
                 near=(coef, c) if known else None, also=missed,
             )
         else:
-            self._keep_mean(coef, c, recipe)
+            self._keep_mean(coef.astype(rows.X.dtype), c.astype(rows.X.dtype), recipe)
             if missed:
                 warnings.warn(missed, EstimatorConvergenceWarning, stacklevel=2)
         self._present(ratios)
@@ -75,7 +75,7 @@ class ClassifierCV(CrossValidated, LinearClassifier):
 
     def _walker(self, rows: Rows, recipe: Classification, ratios, scoring):
         """What to do on a fold."""
-        X, Cs, order = rows.X, self.Cs_, strong_first(1.0 / self.Cs_)
+        X, Cs, order = rows.X, self.Cs_, strong_first(-self.Cs_)
         d = X.shape[1]
 
         def one_fold(train, test, solve):
@@ -84,14 +84,13 @@ class ClassifierCV(CrossValidated, LinearClassifier):
             score = self._score_on(rows, test, scoring)
             walk, model = Walk.empty(len(ratios), Cs.size), self._plain(recipe)
             walk.coefs = np.empty(
-                (len(ratios), Cs.size, recipe.rows, d + self.fit_intercept), dtype=X.dtype
+                (len(ratios), Cs.size, recipe.rows, d + self.fit_intercept)
             )
             for i, ratio in enumerate(ratios):
                 penalties = [liblinear_penalty(kept.size, Cs[j], ratio) for j in order]
                 for j, results in zip(order, points(problems, penalties, solve), strict=True):
                     coef, c = recipe.coefficients(results, d)
-                    model.C, model.coef_ = Cs[j], coef.astype(X.dtype)
-                    model.intercept_ = c.astype(X.dtype)
+                    model.C, model.coef_, model.intercept_ = Cs[j], coef, c
                     walk.coefs[i, j, :, :d] = coef
                     if self.fit_intercept:
                         walk.coefs[i, j, :, d] = c

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..problem.losses import Loss, get_loss
 from .base import LinearEstimator, Task, starts_near
-from .recipes import Classification
+from .recipes import Classification, liblinear_penalty
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
         problems = recipe.problems(X, rows.codes, rows.weights, l1, l2)
 
         def shape(points):
-            coef, c = recipe.coefficients(points, X.shape[1])
-            return {"coef_": coef.astype(X.dtype, order="C"), "intercept_": c.astype(X.dtype)}
+            return dict(zip(("coef_", "intercept_"), recipe.coefficients(points, X.shape[1]),
+                            strict=True))
 
         if recipe.penalised:
             starts = [None] * len(problems)
@@ -107,8 +107,9 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
             starts = starts_near(problems, *near) if near else self._starts(problems)
         tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
         results = self._solve(tasks, X, rows.y, rows.weights, shape, also)
-        for name, value in shape(results).items():
-            setattr(self, name, value)
+        results, coef, self.intercept_ = self._held(
+            recipe, problems, results, *recipe.coefficients(results, X.shape[1]), X.dtype)
+        self.coef_ = np.ascontiguousarray(coef)
         self.dual_coef_ = (
             np.ascontiguousarray(results[0].y.T) if recipe.joint
             else np.stack([r.y for r in results])
@@ -125,11 +126,6 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
             p = np.exp(-np.logaddexp(0.0, -z))  # one against the rest: each on its own
             return p / p.sum(axis=1, keepdims=True)
         return softmax(z, axis=1)
-
-
-def liblinear_penalty(n: int, C: float, l1_ratio: float) -> tuple[float, float]:
-    """(l1, l2) for liblinear's objective over n rows: C sum_i phi_i + penalty."""
-    return l1_ratio / (n * C), (1.0 - l1_ratio) / (n * C)
 
 
 #: The l1_ratio of a penalty that has but one.

@@ -37,7 +37,7 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
     fit_intercept : bool, default=True
         The intercept is not penalised.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        None for 5 folds, stratified.
+        None for 5 folds, stratified; fewer where no class has 5 rows.
     dual : default=False
         Taken for the sake of calls to scikit-learn's class; has no effect.
     penalty : {"deprecated", "l2", "l1", "elasticnet"}, default="deprecated"
@@ -163,7 +163,7 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
     l1_ratios : array, default=(0.5,)
         The shares of l1 to choose from, with ``penalty="elasticnet"``.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        None for 5 folds, stratified.
+        None for 5 folds, stratified; fewer where no class has 5 rows.
     scoring : str, callable or None, default=None
         None for (weighted) accuracy.
     refit : bool, default=True

@@ -25,6 +25,12 @@ def points(estimator, X, y) -> Iterator[tuple[str, Problem, np.ndarray, float | 
     The fit is made on a copy and ends where it would begin to solve, so that the scaling, the
     weights of classes and the encoding of labels are those of the fit itself.
     """
+    if not getattr(estimator, "refit", True):
+        raise ValueError(
+            f"{type(estimator).__name__}(refit=False): its coefficients are the mean of the folds' "
+            "models, which is the optimum of no problem, so there is nothing to certify; fit it "
+            "with refit=True"
+        )
     posing = copy(estimator)
     posing._solve = _pose
     try:

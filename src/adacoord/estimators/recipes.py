@@ -56,6 +56,13 @@ class Recipe:
         """(coef, intercept), the bias taken out of the columns."""
         return (coef[:, :-1], coef[:, -1] * self.bias) if self.penalised else (coef, c)
 
+    def points(self, coef, c) -> list[tuple[np.ndarray, float | np.ndarray]]:
+        """(x, intercept) of each problem at ``coef_`` and ``intercept_``, in float64."""
+        coef, c = coef.astype(np.float64), c.astype(np.float64)
+        if self.penalised:
+            coef, c = np.column_stack([coef, c / self.bias]), np.zeros_like(c)
+        return [(x, float(intercept)) for x, intercept in zip(coef, c, strict=True)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Classification(Recipe):
@@ -120,6 +127,12 @@ class Classification(Recipe):
                 coef[k], c[k] = point.x, point.intercept
         return self._split(coef, c)
 
+    def points(self, coef, c) -> list[tuple[np.ndarray, float | np.ndarray]]:
+        """(x, intercept) of each problem at ``coef_`` and ``intercept_``, in float64."""
+        if self.joint:
+            return [(coef.T.astype(np.float64), c.astype(np.float64))]
+        return super().points(coef, c)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(Recipe):
@@ -141,6 +154,36 @@ class Regression(Recipe):
         return self._split(coef, c)
 
 
-def stand_in(problem: Problem) -> float:
-    """An l2 that is lost in rounding: no solver takes x >= 0 without a penalty."""
-    return 1e-10 * float(np.mean(problem.matrix.squared_norms)) / problem.d or 1e-10
+def checked_penalty(name: str, value: float, l1: float, l2: float) -> tuple[float, float]:
+    """(l1, l2), of what ``name=value`` asks for; refused where float64 has no such numbers.
+
+    A penalty that underflows would be none, and with it the certificate would go.
+    """
+    if not np.finfo(np.float64).tiny <= max(l1, l2) < np.inf:
+        raise ValueError(
+            f"{name}={value!r}: for these data the penalty would be l1={l1:g}, l2={l2:g}, which is "
+            f"beyond the numbers of float64; give {name} nearer to 1"
+        )
+    return l1, l2
+
+
+def liblinear_penalty(n: int, C: float, l1_ratio: float) -> tuple[float, float]:
+    """(l1, l2) for liblinear's objective over n rows: C sum_i phi_i + penalty."""
+    C = float(C)
+    if np.isinf(C):
+        return 0.0, 0.0
+    with np.errstate(over="ignore", divide="ignore"):
+        penalties = np.array([l1_ratio, 1.0 - l1_ratio]) / (np.float64(C) * n)
+    return checked_penalty("C", C, *map(float, penalties))
+
+
+def elastic_net_penalty(alpha: float, l1_ratio: float) -> tuple[float, float]:
+    """(l1, l2) of scikit-learn's elastic net."""
+    if alpha == 0.0:
+        return 0.0, 0.0
+    return checked_penalty("alpha", alpha, alpha * l1_ratio, alpha * (1.0 - l1_ratio))
+
+
+def ridge_penalty(n: int, alpha: float) -> tuple[float, float]:
+    """(0, l2) for scikit-learn's ridge regression over n rows, a sum."""
+    return checked_penalty("alpha", alpha, 0.0, alpha / n) if alpha > 0.0 else (0.0, 0.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..problem.losses import EpsilonInsensitive, SquaredEpsilonInsensitive, get_loss
 from .base import LinearEstimator, Task
-from .recipes import Regression, stand_in
+from .recipes import Regression, elastic_net_penalty, liblinear_penalty, ridge_penalty
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
@@ -32,18 +31,15 @@ class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
         X, y, weights = inputs
         targets = as_targets(y)
         problems = recipe.problems(X, targets, weights, penalties)
-        stands_in = recipe.positive and not all(p.has_certificate for p in problems)
-        if stands_in:
-            problems = [
-                p if p.has_certificate else p.with_penalty(l2=stand_in(p)) for p in problems
-            ]
         # one column is one target, whose intercept_ keeps the column's shape: as scikit-learn does
         single = len(targets) == 1
         flat = y.ndim == 1
 
-        def shape(points):
-            coef, c = recipe.coefficients(points, X.shape[1], len(targets))
-            coef, c = coef.astype(X.dtype, order="C"), c.astype(X.dtype)
+        def coefficients(points):
+            return recipe.coefficients(points, X.shape[1], len(targets))
+
+        def shaped(coef, c):
+            coef = np.ascontiguousarray(coef)
             return {
                 "coef_": coef[0] if single else coef,
                 "intercept_": (c[0] if flat else c) if self.fit_intercept else 0.0,
@@ -53,10 +49,10 @@ class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
         if start is None and not recipe.penalised:
             starts = self._starts(problems)
         tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
-        results = self._solve(tasks, X, y, weights, shape, also)
-        if stands_in:
-            results = [replace(r, dual=np.nan, gap=np.nan, relative_gap=np.nan) for r in results]
-        for name, value in shape(results).items():
+        results = self._solve(
+            tasks, X, y, weights, lambda points: shaped(*coefficients(points)), also)
+        results, coef, c = self._held(recipe, problems, results, *coefficients(results), X.dtype)
+        for name, value in shaped(coef, c).items():
             setattr(self, name, value)
         y = np.stack([r.y for r in results])
         self.dual_coef_ = y[0] if single else y
@@ -160,7 +156,7 @@ class LinearSVR(LinearRegressor):
             loss=loss, fit_intercept=self.fit_intercept, bias=self.intercept_scaling
         )
         inputs = self._inputs(X, y, sample_weight)
-        return self._fit(inputs, recipe, [(0.0, 1.0 / (inputs[0].shape[0] * self.C))])
+        return self._fit(inputs, recipe, [liblinear_penalty(inputs[0].shape[0], self.C, 0.0)])
 
 
 class Ridge(MultiOutputMixin, LinearRegressor):
@@ -183,7 +179,7 @@ class Ridge(MultiOutputMixin, LinearRegressor):
     solver : str, default="auto"
         See :func:`adacoord.solve`.
     positive : bool, default=False
-        Only coefficients of zero or more.
+        Only coefficients of zero or more; with ``alpha=0`` by active sets, of small sides only.
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     verbose : int, default=0
@@ -253,7 +249,7 @@ class Ridge(MultiOutputMixin, LinearRegressor):
         if bad.size:
             raise ValueError(f"alpha has the value {bad[0]}: penalties must be finite, 0 or more")
         alpha = np.broadcast_to(alpha.ravel(), (n_targets,))
-        return self._fit((X, y, weights), recipe, [(0.0, float(a) / len(y)) for a in alpha])
+        return self._fit((X, y, weights), recipe, [ridge_penalty(len(y), float(a)) for a in alpha])
 
 
 class ElasticNet(MultiOutputMixin, LinearRegressor):
@@ -277,7 +273,7 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         The relative duality gap to reach.
     warm_start : bool, default=False
     positive : bool, default=False
-        Only coefficients of zero or more.
+        Only coefficients of zero or more; with ``alpha=0`` by active sets, of small sides only.
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     solver : str, default="auto"
@@ -346,7 +342,7 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         )
         X, y, weights = self._inputs(X, y, sample_weight, multi_output=True)
         n_targets = 1 if y.ndim == 1 else y.shape[1]
-        penalty = self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
+        penalty = elastic_net_penalty(self.alpha, self.l1_ratio)
         return self._fit((X, y, weights), recipe, [penalty] * n_targets)
 
     @property
@@ -374,7 +370,7 @@ class Lasso(ElasticNet):
         The relative duality gap to reach.
     warm_start : bool, default=False
     positive : bool, default=False
-        Only coefficients of zero or more.
+        Only coefficients of zero or more; with ``alpha=0`` by active sets, of small sides only.
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     solver : str, default="auto"

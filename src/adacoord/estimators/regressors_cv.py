@@ -12,7 +12,7 @@ from ..data.matrix import as_matrix
 from ..problem import Problem
 from ..problem.losses import get_loss
 from .base import LinearEstimator
-from .recipes import Regression, stand_in
+from .recipes import Regression, elastic_net_penalty
 from .regressors import LinearRegressor, as_targets
 from .search import CrossValidated, Walk, points, weighted_mean
 
@@ -47,7 +47,7 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     tol : float, default=1e-4
         The relative duality gap to reach, at each point.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        None for 5 folds.
+        None for 5 folds; fewer where there are fewer rows.
     verbose : int, default=0
     n_jobs : int or None, default=None
         Folds to walk at the same time, in threads.
@@ -144,9 +144,7 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
 
         def walk_to(i, stops, problem, solve):
             """The solutions at the alphas ``stops`` of the path ``i``."""
-            penalties = [(a * ratios[i], a * (1.0 - ratios[i])) for a in stops]
-            if self.positive:
-                penalties = [p if any(p) else (0.0, stand_in(problem)) for p in penalties]
+            penalties = [elastic_net_penalty(float(a), float(ratios[i])) for a in stops]
             return points([problem], penalties, solve)
 
         def one_fold(train, test, solve):
@@ -173,7 +171,7 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         stops = alphas[i, np.unique(np.linspace(0, j, STOPS).astype(int))[:-1]]
         passed = list(walk_to(i, stops, problem, self._solver()))
         return self._fit(
-            (X, y, weights), recipe, [(self.alpha_ * ratio, self.alpha_ * (1.0 - ratio))],
+            (X, y, weights), recipe, [elastic_net_penalty(self.alpha_, ratio)],
             start=passed[-1][0] if passed else None, also=self._missed(walks),
         )
 
@@ -243,7 +241,7 @@ class LassoCV(ElasticNetCV):
     tol : float, default=1e-4
         The relative duality gap to reach, at each point.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        None for 5 folds.
+        None for 5 folds; fewer where there are fewer rows.
     verbose : int, default=0
     n_jobs : int or None, default=None
         Folds to walk at the same time, in threads.

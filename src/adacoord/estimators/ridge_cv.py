@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_method_params, check_scalar
 from ..problem.losses import get_loss
 from .base import LinearEstimator
 from .leave_one_out import leave_one_out
-from .recipes import Regression
+from .recipes import Regression, ridge_penalty
 from .regressors import LinearRegressor, Ridge, as_targets
 from .search import CrossValidated, Walk, points, strong_first
 
@@ -133,8 +133,9 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
         else:
             missed = self._on_folds(inputs, recipe, alphas, splitting, scoring)
         n_targets = 1 if y.ndim == 1 else y.shape[1]
-        chosen = np.broadcast_to(self.alpha_, (n_targets,)) / X.shape[0]
-        return self._fit(inputs, recipe, [(0.0, float(l2)) for l2 in chosen], also=missed)
+        chosen = np.broadcast_to(self.alpha_, (n_targets,))
+        penalties = [ridge_penalty(X.shape[0], float(alpha)) for alpha in chosen]
+        return self._fit(inputs, recipe, penalties, also=missed)
 
     def _checked_alphas(self) -> np.ndarray:
         bounds = "neither" if self.cv is None else "left"
@@ -194,13 +195,12 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
             problems = recipe.problems(X[train], targets, w, [(0.0, 0.0)] * len(targets))
             held_out, model = X[test], Ridge(fit_intercept=self.fit_intercept)
             how = _check_method_params(X, scoring, indices=test)
-            penalties = [(0.0, alpha / len(train)) for alpha in alphas[order]]
+            penalties = [ridge_penalty(len(train), float(alpha)) for alpha in alphas[order]]
             walk = Walk.empty(1, alphas.size)
             for j, results in zip(order, points(problems, penalties, solve), strict=True):
                 coef, c = recipe.coefficients(results, X.shape[1], len(targets))
-                model.alpha, model.coef_ = alphas[j], coef.astype(X.dtype).reshape(
-                    y.shape[1:] + X.shape[1:])
-                model.intercept_ = c.astype(X.dtype).reshape(y.shape[1:])
+                model.alpha, model.coef_ = alphas[j], coef.reshape(y.shape[1:] + X.shape[1:])
+                model.intercept_ = c.reshape(y.shape[1:])
                 walk.note((0, j), scorer(model, held_out, y[test], **how), results)
             return walk
 

@@ -63,7 +63,11 @@ class CrossValidated:
 
     def _folds(self, X, y, classifier: bool, **params) -> list[tuple[np.ndarray, np.ndarray]]:
         """(train, test) of each fold, as indices."""
-        splits = check_cv(self.cv, y, classifier=classifier).split(X, y, **params)
+        cv = self.cv
+        if cv is None:  # 5, or as many as there are rows (of the largest class) to go round
+            most = np.unique(y, return_counts=True)[1].max() if classifier else X.shape[0]
+            cv = int(np.clip(most, 2, 5))
+        splits = check_cv(cv, y, classifier=classifier).split(X, y, **params)
         rows = np.arange(X.shape[0])
         return [(rows[train], rows[test]) for train, test in splits]
 
@@ -95,7 +99,11 @@ class CrossValidated:
         jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         if min(jobs, len(folds)) == 1:
             return [go(numbered) for numbered in enumerate(folds)]
-        return side_by_side(go, enumerate(folds), min(jobs, len(folds)))
+        stop = Event()
+        walks = side_by_side(go, enumerate(folds), min(jobs, len(folds)), stop)
+        if stop.is_set():  # by Ctrl-C after the last point of the last fold
+            raise KeyboardInterrupt
+        return walks
 
     def _missed(self, walks: list[Walk]) -> str:
         """What to say of points that stopped before ``tol``; nothing where none did."""
@@ -149,12 +157,7 @@ def _along(problem: Problem, penalties, solve) -> Iterator[Any]:
     if one_sided(problem):
         yield from [_never_wrong(problem)] * len(penalties)
         return
-    found = 0
-    for result in follow(problem, penalties, solve):
-        found += 1
-        yield result
-    if found < len(penalties):
-        raise KeyboardInterrupt
+    yield from follow(problem, penalties, solve)
 
 
 def one_sided(problem: Problem) -> bool:

@@ -189,7 +189,10 @@ class Problem:
         length = np.sqrt(self._mean(np.square(slopes).reshape(self.n, -1).sum(axis=1)))
         if not 0.0 < length < np.inf:
             return to_least
-        cosine = float(np.max(np.abs(self.average(slopes)).T / self._column_lengths)) / length
+        u = self.average(slopes)
+        if self.penalty.positive:  # where x = 0, only a pull away from it counts
+            u = np.where(np.asarray(x) > 0.0, u, np.minimum(u, 0.0))
+        cosine = float(np.max(np.abs(u).T / self._column_lengths)) / length
         if self.intercept:
             w = np.ones(self.n) if self.weights is None else self.weights
             sums = np.abs(np.sum((w * slopes.T).T, axis=0))

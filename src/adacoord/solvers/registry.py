@@ -24,7 +24,7 @@ class Entry:
     ``options`` names the keywords it takes, ``blocks`` says whether it takes losses of several
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
     ``columns`` takes its place where there is an l1 and a smooth loss, ``small`` where the data
-    are small.
+    are small, ``nonnegative`` for least squares with x >= 0 and no penalty.
     """
 
     name: str
@@ -37,11 +37,14 @@ class Entry:
     unpenalised: bool = False
     columns: Entry | None = None
     small: Entry | None = None
+    nonnegative: Entry | None = None
 
     def variant(self, problem: Problem) -> Entry:
         """The entry that solves this problem under this name."""
         if self.small is not None and small(problem):
             return self.small
+        if self.nonnegative is not None and _nonnegative(problem):
+            return self.nonnegative
         sparse = problem.penalty.l1 > 0.0 and problem.loss.gamma > 0.0 and not problem.loss.blocks
         return self.columns if self.columns is not None and sparse else self
 
@@ -81,7 +84,10 @@ SOLVERS: dict[str, Entry] = {
         Entry("newton", "Newton's method with Cholesky's factorisation", "newton.newton", "Newton",
               needs=frozenset({"differentiable", "quadratic"}), blocks=True, unpenalised=True,
               small=Entry("newton", "Newton's method to the last digit of small problems",
-                          "newton.small", "SmallNewton")),
+                          "newton.small", "SmallNewton"),
+              nonnegative=Entry("newton", "active sets for least squares with x >= 0",
+                                "newton.nonnegative", "NonNegativeLeastSquares",
+                                unpenalised=True)),
         Entry("asdca", "SDCA inside an accelerated proximal point (ASDCA)", "baselines.asdca",
               "AcceleratedSDCA", needs=_SMOOTH),
         Entry("sag", "stochastic average gradient (SAG)", "baselines.sag",
@@ -95,6 +101,12 @@ SOLVERS: dict[str, Entry] = {
               "PrimalDualHybridGradient", needs=_SMOOTH),
     )
 }
+
+
+def _nonnegative(problem: Problem) -> bool:
+    """Least squares with x >= 0 and no penalty."""
+    return (problem.loss.name == "squared" and problem.penalty.positive
+            and not problem.has_certificate)
 
 
 def newton_can(problem: Problem) -> bool:
@@ -156,7 +168,9 @@ def choose(problem: Problem) -> str:
     cost (five, with an l1).  Poisson's dual is a barrier, which only dual ascent copes with.
     What is wrong all the same, :mod:`adacoord.auto.fallback` repairs.
     """
-    return "newton" if small(problem) else choose_large(problem)
+    if small(problem) or _nonnegative(problem):
+        return "newton"
+    return choose_large(problem)
 
 
 def choose_large(problem: Problem) -> str:

@@ -1,0 +1,110 @@
+r"""Least squares under x >= 0 without a penalty, which no solver of a certified gap takes.
+
+Problem   min 1/2 sum_i w_i (a_i'x + c - b_i)^2 over x >= 0 and c
+Reduced   to the triangle R of sqrt(w) [1, A - m, b - m_b] = Q R, m being the means: rows are many,
+          and columns stay as they are.  R is made of blocks of rows, so that sparse and tall data
+          need no dense copy; its first row and column are the intercept's, and go.
+Solved    by the active sets of Lawson and Hanson (SciPy's), with columns scaled to length 1: in all
+          units the same.  Columns without length (of zeros, constant beside an intercept) get 0.
+
+A pass    is all of it.  There is no duality gap: the monitor looks at the slopes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ...data.columns import as_scipy
+from ...linalg.blas import one_thread
+from ...problem import Problem
+from ..base import Solver
+
+#: Numbers that the triangle may have (32 MB), and those of a block of rows.
+LARGEST, BLOCK = 2**22, 2**22
+#: Steps of the active sets, in units of the columns; SciPy's own limit is 3.
+STEPS = 10
+
+
+class NonNegativeLeastSquares(Solver):
+    """Least squares with x >= 0 and no penalty; see the module's docstring."""
+
+    name = "newton"
+    patient = True
+    check_cost = 20.0
+    _state = ("point", "c", "stuck")
+
+    def __init__(self, problem, rng, start=None):
+        super().__init__(problem, rng, start)
+        n, d = problem.matrix.shape
+        if min(n, d) * d > LARGEST:
+            raise ValueError(
+                f"A has shape {(n, d)}: without a penalty, coefficients of zero or more are found "
+                f"by active sets on dense {min(n, d)} x {d} numbers, which is too large; give a "
+                "small penalty instead (alpha, l1 or l2 of 1e-8, say)"
+            )
+        self.point, self.c = self._start[0].astype(np.float64), float(self._start[1])
+
+    @property
+    def x(self):
+        return self.point
+
+    @property
+    def intercept(self):
+        return self.c
+
+    def _pass(self):
+        problem = self.problem
+        if self.estimate == 0.0:
+            self.stuck = True
+            return
+        found = solve_nonnegative(problem)
+        if found is not None:
+            self.point, self.c = found
+            self.y = problem.loss.derivative(problem.predict(*found), problem.b)
+        self.estimate = 0.0
+        self.operations += problem.matrix.nnz * problem.d
+
+
+def solve_nonnegative(problem: Problem) -> tuple[np.ndarray, float] | None:
+    """(x, c); None where the active sets find no end."""
+    n, d = problem.matrix.shape
+    with one_thread():
+        R, means, target_mean = _triangle(problem)
+        lengths = np.linalg.norm(R[:, :d], axis=0)
+        # what is left of a constant column is the rounding of its mean
+        weight = 1.0 if problem.weights is None else float(np.max(problem.weights))
+        noise = 8.0 * np.finfo(np.float64).eps * np.sqrt(n * weight) * np.abs(means)
+        kept = np.flatnonzero(lengths > noise)
+        x = np.zeros(d)
+        if kept.size:
+            unit = float(np.linalg.norm(R[:, d])) or 1.0
+            try:
+                found, _ = nnls(R[:, kept] / lengths[kept], R[:, d] / unit,
+                                maxiter=STEPS * kept.size)
+                x[kept] = found / lengths[kept] * unit
+            except RuntimeError:  # too many steps
+                return None
+    return x, target_mean - float(np.sum(means * x)) if problem.intercept else 0.0
+
+
+def _triangle(problem: Problem) -> tuple[np.ndarray, np.ndarray, float]:
+    """(R without the intercept, the means that were subtracted): of d columns and the targets."""
+    n, d = problem.matrix.shape
+    A, b = as_scipy(problem.matrix), problem.b
+    w = np.ones(n) if problem.weights is None else problem.weights
+    means, target_mean = np.zeros(d), 0.0
+    if problem.intercept:
+        means = problem.matrix.tdot(w) / w.sum()
+        target_mean = float(np.sum(w * b) / w.sum())
+    first = int(problem.intercept)
+    R = np.empty((0, first + d + 1))
+    rows = max(d + 2, BLOCK // (d + 2))
+    for i in range(0, n, rows):
+        part = slice(i, i + rows)
+        block = A[part] if problem.matrix.is_dense else A[part].toarray()
+        root = np.sqrt(w[part])[:, None]
+        columns = [root * (block - means), root * (b[part, None] - target_mean)]
+        R = np.vstack([R, np.hstack([root] * first + columns)])
+        R = np.linalg.qr(R, mode="r")
+    return R[first:, first:], means, target_mean
