@@ -125,4 +125,9 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_after_fork)
+    # Forks wait for the lock: who sets a number holds a lock of OpenBLAS, too, which in the child
+    # nobody would ever give back.
+    os.register_at_fork(
+        before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(),
+        after_in_child=_after_fork,
+    )
