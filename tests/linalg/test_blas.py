@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from adacoord import _blas
+from adacoord.linalg import blas as _blas
 from adacoord.linalg.blas import one_thread
 
 

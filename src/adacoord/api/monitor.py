@@ -158,7 +158,8 @@ class Monitor:
                 solver = make_solver()
             if start is not None:
                 self._look(*start_point(self.problem, start))
-            reason = "" if solver.patient and start is None else self.check(solver)
+            # a patient solver is looked at when it says so, unless there is a point already
+            reason = "" if solver.patient and self._last is None else self.check(solver)
             while not reason:
                 step = check_interval(solver.passes, solver.check_cost)
                 step = sooner(step, self.history, self.tol)

@@ -173,8 +173,8 @@ def run(
         return entry.load()(problem, rng, start, **options)
 
     repair = None
-    if solver == "auto" and not options:  # options are those of the solver they were given for
-        repair = way_out(problem, entry, make)
+    if not options:  # they are those of the solver they were given for
+        repair = way_out(problem, entry, make, named=solver != "auto")
 
     with ExitStack() as stack:
         show = None

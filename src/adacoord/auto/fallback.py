@@ -61,15 +61,22 @@ USUAL = 1e-6
 
 
 def way_out(
-    problem: Problem, first: Entry, make: Callable[[Entry, object], object]
+    problem: Problem, first: Entry, make: Callable[[Entry, object], object], named: bool = False
 ) -> Repair | None:
-    """The repair of ``first`` as a pick for ``problem``, or None where there is no other."""
+    """The repair of ``first`` as a pick for ``problem``, or None where there is no other.
+
+    ``named``: the user asked for it by name, and gets no method of another name.
+    """
     if not problem.has_certificate:
         return None
     if first.cls == "SmallNewton":  # which says itself when it is stuck
-        name = choose_large(problem)
+        name = "newton" if newton_can(problem) else choose_large(problem)
+        if named and name != first.name:
+            return None
         entry = SOLVERS[name] if name == "newton" else SOLVERS[name].variant(problem)
         return Repair(first.name, name, lambda *_: False, lambda start: make(entry, start))
+    if named:
+        return None
     second = alternative(problem, first)
     if second is None:
         return None

@@ -12,7 +12,7 @@ from importlib import import_module
 import numpy as np
 
 from ..problem import Problem
-from .newton.size import affordable, small, system_size, too_large
+from .newton.size import affordable, small, small_system, system_size, too_large
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,8 @@ def choose(problem: Problem) -> str:
     What is wrong all the same, :mod:`adacoord.auto.fallback` repairs.
     """
     if small(problem) or _nonnegative(problem):
+        return "newton"
+    if problem.loss.blocks and newton_can(problem) and small_system(problem):
         return "newton"
     return choose_large(problem)
 

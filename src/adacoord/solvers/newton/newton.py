@@ -28,6 +28,9 @@ from .systems import smaller_side
 HALF = 0.5
 #: A slope below this share of P is rounding: the step is refinement, and taken whole.
 ROUNDING = 1e-14
+#: A step that changes less than this share of x is the last; so is one that changes no less than
+#: the one before, once they are short.
+LAST, LATE = 1e-11, 1e-6
 #: Curvature below this share of the bound 1/gamma is none: the bound then takes its place.
 FLAT = 1e-10
 
@@ -37,7 +40,7 @@ class Newton(Solver):
 
     name = "newton"
     check_cost = 0.2  # a check after every iteration: it costs two of its many products
-    _state = ("t", "c")
+    _state = ("t", "c", "moved", "estimate")
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
@@ -45,7 +48,8 @@ class Newton(Solver):
         self.losses = (_Blocks if problem.loss.blocks else _Scalars)(problem, w / problem.n)
         self.system = smaller_side(problem)
         x, self.c, _ = start_point(problem, start)  # in float64 whatever the data
-        if start is None and least_norm_wanted(problem):
+        shortest = start is None and least_norm_wanted(problem)
+        if shortest:
             x, self.c = least_norm(problem)
         with np.errstate(over="ignore", invalid="ignore"):
             if start is not None and not problem.primal(x, self.c) <= problem.null_value:
@@ -54,6 +58,10 @@ class Newton(Solver):
         self.point = None  # what the losses are at (t, c)
         self.fixed = problem.loss.name == "squared"
         self.factorised = False
+        self.moved = np.inf
+        if problem.n * problem.d * (problem.n_classes or 1) <= SMALL and not shortest:
+            # small problems are solved to the last digit, and looked at when they are
+            self.patient, self.check_cost = True, 2.0
 
     @property
     def x(self):
@@ -100,6 +108,12 @@ class Newton(Solver):
             t = line_search(along, value, slope)
         self.t, self.c = self.t + t * dt, self.c + t * dc
         self._expand()
+        if self.patient:
+            size = float(np.max(np.abs(self.t), initial=0.0))
+            before, self.moved = self.moved, float(np.max(np.abs(t * dt), initial=0.0)) / (
+                size if size > 0.0 else 1.0)
+            last = self.moved <= LAST or LATE > self.moved > 0.5 * before
+            self.estimate = 0.0 if last else np.inf
         self.operations += 3 * self.problem.matrix.nnz
         if self.passes == 0 or not self.fixed:
             self.operations += system.cost

@@ -21,6 +21,11 @@ def small(problem: Problem) -> bool:
     return not problem.loss.blocks and problem.has_certificate and problem.n * problem.d <= SMALL
 
 
+def small_system(problem: Problem) -> bool:
+    """Whether small data make a system of at most 400 unknowns, some 20 ms: classes, say."""
+    return problem.n * problem.d <= SMALL and system_size(problem) <= 400
+
+
 def dual_side(problem: Problem) -> bool:
     """Whether the system is n x n (l2 > 0, fewer rows than columns) and not d x d."""
     strong = problem.penalty.strong_convexity > 0.0
