@@ -126,7 +126,7 @@ def patience(problem: Problem, entry: Entry) -> float:
 
 def may_turn(problem: Problem, entry: Entry) -> bool:
     """Whether the method may turn to Newton steps by itself."""
-    from ..solvers import dual_newton  # its kernels import Numba
+    from ..solvers.newton import dual_proximal as dual_newton  # its kernels import Numba
 
     if entry.cls == "WorkingSetDescent":
         return True
