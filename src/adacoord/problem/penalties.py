@@ -8,7 +8,7 @@ gradient     of g*: the x that attains the conjugate, shrink(v, l1)/l2
 ===========  ================================================================================
 
 As with the losses, what is here is NumPy in float64 for the certificate; the kernels use
-:func:`adacoord.kernels.scalar.shrink`.  No BLAS: its threads would spin beside the kernels (6 ms
+:func:`adacoord.kernels.prox.shrink`.  No BLAS: its threads would spin beside the kernels (6 ms
 for ``x @ x`` with 50,000 entries on two busy cores), and its bits depend on their number.
 """
 
