@@ -53,6 +53,9 @@ BY_HAND = {
                                     lambda y, b: True),
     "poisson": (lambda z, b: np.exp(z) - b * z, lambda y, b: xlogx(y + b) - (y + b),
                 lambda y, b: y >= -b),
+    "log_cosh": (lambda z, b: np.logaddexp(z - b, b - z) - math.log(2),
+                 lambda y, b: b * y + (xlogx(1 + y) + xlogx(1 - y)) / 2,
+                 lambda y, b: np.abs(y) <= 1),
     "quantile": (lambda z, b: np.maximum(0.3 * (b - z), 0.7 * (z - b)), lambda y, b: b * y,
                  lambda y, b: (y >= -0.3) & (y <= 0.7)),
     **{f"tube {e}": (lambda z, b, e=e: np.maximum(0, np.abs(z - b) - e),
@@ -144,8 +147,8 @@ def test_quantile_regressor(heart):
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize("name", ["squared", "smooth_hinge", "squared_hinge", "logistic", "huber",
-                                  "squared_epsilon_insensitive", "poisson"])
+@pytest.mark.parametrize(
+    "name", [name for name, cls in ls.LOSSES.items() if cls().differentiable])
 def test_smooth_losses_need_no_effort(heart, name, weighted, intercept):
     A, b, t = heart
     if ls.LOSSES[name].task != "classification":

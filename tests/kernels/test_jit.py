@@ -16,7 +16,6 @@ import adacoord
 SCRIPT = """
 import numpy as np, sys, time
 import adacoord as ac
-from adacoord.kernels.scalar import dprox_array
 A = np.random.default_rng(0).standard_normal((50, 5))
 r = ac.solve(ac.Problem(A, np.sign(A[:, 0]), loss="logistic", l2=1e-2), "dcd", max_passes=500)
 assert r.converged
@@ -179,10 +178,10 @@ import kernels""")
 
 
 @pytest.mark.slow
-def test_an_edited_scalar_kernel_reaches_the_solvers(package):
+def test_an_edited_loss_reaches_the_solvers(package):
     """Numba alone would go on using the old one, cached in the solver's file."""
     run(package)
-    source = package / "_scalar.py"
+    source = package / "kernels" / "loss.py"
     text = source.read_text()
     source.write_text(text.replace("v /= 1.0 + s * alpha", "v /= 2.0 + s * alpha"))
     assert source.read_text() != text

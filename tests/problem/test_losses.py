@@ -74,6 +74,9 @@ TEXTBOOK = {
     "quantile": (pinball, lambda v, b, p: b * v, lambda b, p: (-p, 1 - p), lambda p: 0.0),
     "poisson": (lambda z, b, p: math.exp(z) - b * z, lambda v, b, p: xlogx(v + b) - (v + b),
                 lambda b, p: (-b, INF), lambda p: 0.0),
+    "log_cosh": (lambda z, b, p: softplus(2 * abs(z - b)) - abs(z - b) - math.log(2),
+                 lambda v, b, p: b * v + (xlogx(1 + v) + xlogx(1 - v)) / 2,
+                 lambda b, p: (-1.0, 1.0), lambda p: 1.0),
 }
 PARAMETERS = {
     "smooth_hinge": (ls.SmoothHinge, (0.01, 0.5, 1.0, 7.0)),
@@ -84,6 +87,7 @@ PARAMETERS = {
 }
 CLASSES = ("smooth_hinge", "hinge", "squared_hinge", "logistic")
 KINKED = ("hinge", "absolute", "quantile", "epsilon_insensitive")
+ENTROPIES = ("logistic", "poisson", "log_cosh")
 
 
 class Case:
@@ -137,8 +141,8 @@ def scalar(method, *args):
     return float(out[0])
 
 
-def test_all_eleven_are_here():
-    assert set(ls.LOSSES) == set(TEXTBOOK) and len(TEXTBOOK) == 11
+def test_all_twelve_are_here():
+    assert set(ls.LOSSES) == set(TEXTBOOK) and len(TEXTBOOK) == 12
     assert {c.name for c in CASES} == set(TEXTBOOK)
 
 
@@ -211,7 +215,7 @@ def test_value_is_the_supremum_over_a_bounded_domain(case, data):
     if lo <= scalar(case.loss.derivative, z, b) <= hi:
         # beside the maximiser a quadratic loses alpha h^2/2, an entropy up to h log(1/h)
         h = (hi - lo) / 4000
-        loss_of_grid = 10 * h * math.log(1 / h) if case.name in ("logistic", "poisson") else h
+        loss_of_grid = 10 * h * math.log(1 / h) if case.name in ENTROPIES else h
         assert sup >= value - loss_of_grid * max(1.0, case.gamma) * max(1.0, h)
 
 
@@ -245,6 +249,8 @@ def conjugate_slope(case, v, b):
         return -b * (math.log(q) - math.log1p(-q))
     if name == "poisson":
         return math.log(v + b)
+    if name == "log_cosh":
+        return b + math.atanh(v)
     curvature = {"squared": 1, "smooth_hinge": p, "squared_hinge": 0.5, "huber": 1,
                  "squared_epsilon_insensitive": 0.5}.get(name, 0)
     epsilon = p if "epsilon" in name else 0.0
@@ -295,7 +301,7 @@ def test_dual_prox(case, data):
     # the zero of its optimality condition; s (z - b) and y are rounded before anything cancels
     expected = bisected_dual_prox(case, z, b, y, s)
     size = abs(y) + s * (abs(z) + abs(b) + (case.p or 0)) / (1 + s * case.gamma)
-    if case.name in ("logistic", "poisson"):
+    if case.name in ENTROPIES:
         size = abs(y) + abs(b) + abs(expected)
     assert v == pytest.approx(expected, rel=1e-9, abs=1e-13 * size + 1e-12)
 

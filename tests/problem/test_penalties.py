@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import adacoord
-from adacoord.kernels.scalar import prox
+from adacoord.kernels.prox import prox
 from adacoord.problem.penalties import Penalty
 
 SETTINGS = settings(max_examples=100, deadline=None)

@@ -65,6 +65,9 @@ BOOK = {
                  lambda z, b: -0.8 if z < b else 0.2, lambda v, b: b * v, lambda b: (-0.8, 0.2)),
     "poisson": ("poisson", lambda z, b: math.exp(z) - b * z, lambda z, b: math.exp(z) - b,
                 lambda v, b: xlogx(v + b) - (v + b), lambda b: (-b, INF)),
+    "log_cosh": ("log_cosh", lambda z, b: math.log(math.cosh(z - b)),
+                 lambda z, b: math.tanh(z - b),
+                 lambda v, b: b * v + (xlogx(1 + v) + xlogx(1 - v)) / 2, lambda b: (-1, 1)),
 }
 # the lines whose maximum a kinked loss is: (slope, height at z = 0)
 LINES = {

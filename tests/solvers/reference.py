@@ -383,6 +383,7 @@ def loss_value(loss, z, b):
         "absolute": lambda: abs(r),
         "quantile": lambda: abs(r) / 2,
         "poisson": lambda: np.exp(z) - b * z,
+        "log_cosh": lambda: np.logaddexp(r, -r) - np.log(2),
     }[loss]()
 
 
@@ -396,6 +397,7 @@ def loss_slope(loss, z, b):
         "huber": lambda: np.clip(r, -1.35, 1.35),
         "squared_epsilon_insensitive": lambda: 2 * np.sign(r) * np.maximum(abs(r) - 0.1, 0),
         "poisson": lambda: np.exp(z) - b,
+        "log_cosh": lambda: np.tanh(r),
     }[loss]()
 
 

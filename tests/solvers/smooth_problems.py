@@ -8,8 +8,7 @@ from scipy import sparse
 
 from adacoord import losses
 
-SMOOTH = ("squared", "logistic", "squared_hinge", "smooth_hinge", "huber",
-          "squared_epsilon_insensitive", "poisson")
+SMOOTH = tuple(name for name, cls in losses.LOSSES.items() if cls().differentiable)
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 
 

@@ -14,14 +14,14 @@ from .. import __version__
 
 def describe_installation() -> Iterator[str]:
     """Versions, the kernels' cache, the losses and the solvers."""
-    from ..kernels.scalar import dprox
+    from ..kernels.loss import dual_prox
     from ..problem.losses import BLOCK_LOSSES, LOSSES
     from ..solvers.registry import SOLVERS
 
     yield f"adacoord {__version__}, Python {platform.python_version()}, {platform.platform()}"
     packages = ("numpy", "scipy", "numba", "scikit-learn", "rich", "typer")
     yield ", ".join(f"{name} {version(name)}" for name in packages)
-    folder = getattr(dprox._cache, "cache_path", None)
+    folder = getattr(dual_prox._cache, "cache_path", None)
     yield f"kernels cached in {folder}" if folder else (
         "kernels are not cached: no folder can be written; set NUMBA_CACHE_DIR to one"
     )

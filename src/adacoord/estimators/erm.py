@@ -141,7 +141,7 @@ class ERMRegressor(LinearRegressor):
     ----------
     loss : str or Loss, default="squared"
         "squared", "huber", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute",
-        "quantile", "poisson", or an object that carries a parameter such as
+        "quantile", "poisson", "log_cosh", or an object that carries a parameter such as
         ``adacoord.problem.losses.Quantile(q=0.9)``.
     l1, l2 : float, default=0.0 and 1e-4
         Weights of the penalty.

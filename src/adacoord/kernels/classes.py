@@ -1,4 +1,4 @@
-r"""The block kernels: what :mod:`.scalar` and :mod:`.rows` are to losses whose prediction is a
+r"""The block kernels: what :mod:`.loss` and :mod:`.rows` are to losses whose prediction is a
 vector of K numbers.
 
 A primal point is then a matrix X of shape (d, K), held by rows, so that an entry a_ij meets K
@@ -47,7 +47,7 @@ def omega(x, w):
 
 
 @jit
-def dprox_multinomial(z, b, y, s, out):
+def dual_prox_multinomial(z, b, y, s, out):
     r"""out = argmax_v  v.z - phi*(v) - \|v-y\|^2/(2s) for the multinomial loss; b is the class.
 
     With p = v + e_b and q = y + e_b the conditions are  log p_k + p_k/s = z_k + q_k/s - nu  and
@@ -116,10 +116,10 @@ def dprox_multinomial(z, b, y, s, out):
 
 
 @jit
-def dprox_blocks(z, b, y, s, out):
-    """:func:`dprox_multinomial` over rows."""
+def dual_prox_blocks(z, b, y, s, out):
+    """:func:`dual_prox_multinomial` over rows."""
     for i in range(z.shape[0]):
-        dprox_multinomial(z[i], b[i], y[i], s[i], out[i])
+        dual_prox_multinomial(z[i], b[i], y[i], s[i], out[i])
 
 
 @jit(fastmath=FAST)

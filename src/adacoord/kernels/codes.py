@@ -1,3 +1,5 @@
 """The integers that stand for losses in the kernels: functions as arguments are never cached."""
 
-QUADRATIC, MARGIN, LOGISTIC, POISSON, MULTINOMIAL = range(5)
+#: Every code that :mod:`.loss` (or, for multinomial, :mod:`.classes`) has a row for.
+CODES = range(6)
+QUADRATIC, MARGIN, LOGISTIC, POISSON, MULTINOMIAL, LOG_COSH = CODES

@@ -37,11 +37,16 @@ _FILES = sorted(file for pattern in _SHARED for file in _PACKAGE.glob(pattern))
 _STAMP = tuple((s.st_mtime, s.st_size) for s in (file.stat() for file in _FILES))
 
 
-def jit(function=None, *, fastmath=False):
-    """Compile ``function`` in nopython mode, cached on disk wherever a folder can be written."""
+def jit(function=None, *, fastmath=False, inline=False):
+    """Compile ``function`` in nopython mode, cached on disk wherever a folder can be written.
+
+    ``inline=True`` makes it a part of every kernel that calls it: for the small functions that run
+    once per row, which LLVM leaves as calls when they distinguish many cases.
+    """
 
     def compile_(f):
-        options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+        options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath,
+                   "forceinline": inline}
         try:
             dispatcher = numba.njit(cache=True, **options)(f)
         except RuntimeError:  # numba: "cannot cache function ...: no locator available"

@@ -1,6 +1,6 @@
 r"""The losses: pointwise functions :math:`\phi(z; b)` of a prediction ``z`` and a target ``b``.
 
-Nine of the eleven are one family.  Their conjugate is a quadratic on an interval,
+Nine of the twelve are one family.  Their conjugate is a quadratic on an interval,
 
 .. math:: \phi^*(v) = bv + \varepsilon|v| + \tfrac{\alpha}{2} v^2, \qquad v \in [lo, hi] \ni 0,
 
@@ -22,13 +22,14 @@ name                             phi(z)                         alpha  epsilon  
 ===============================  =============================  =====  =======  ============
 
 ``logistic`` is log(1 + exp(-bz)), with phi*(v) = q log q + (1-q) log(1-q), q = -bv in [0, 1];
-``poisson`` is exp(z) - bz for counts b >= 0, with phi*(v) = (v+b) log(v+b) - (v+b), v >= -b.
+``poisson`` is exp(z) - bz for counts b >= 0, with phi*(v) = (v+b) log(v+b) - (v+b), v >= -b;
+``log_cosh`` is log cosh(z-b), with phi*(v) = bv + ((1+v) log(1+v) + (1-v) log(1-v))/2 on [-1, 1].
 ``multinomial`` is logsumexp(z) - z_b for a vector z of K numbers and a class code b in 0..K-1,
 with phi*(v) = sum_k p_k log p_k, p = v + e_b on the simplex: its arrays have shape (n, K).
 
 A loss is (1/``gamma``)-smooth; ``gamma`` is 0 where it is not.  What is here is NumPy in
-float64 and serves the certificate; the solvers' kernels use the compiled dual prox of
-:mod:`adacoord.kernels.scalar` instead, so that judge and judged share no code.
+float64 and serves the certificate; the solvers' kernels use the compiled table of
+:mod:`adacoord.kernels.loss` instead, so that judge and judged share no code.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
-from ..kernels.codes import LOGISTIC, MARGIN, MULTINOMIAL, POISSON, QUADRATIC
+from ..kernels.codes import CODES, LOG_COSH, LOGISTIC, MARGIN, MULTINOMIAL, POISSON, QUADRATIC
 from .multiclass import from_simplex
 
 
@@ -104,13 +105,14 @@ class Loss:
 
     def dual_prox(self, z, b, y, s) -> np.ndarray:
         r"""Elementwise :math:`\arg\max_v\; vz - \phi^*(v) - (v-y)^2/(2s)`, as the kernels do it."""
-        from ..kernels.scalar import dprox_array
+        from ..kernels.loss import dual_prox_array
 
+        _require_code(self)
         arrays = [np.asarray(a, dtype=np.float64) for a in (z, b, y, s)]
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         # copies: one compiled signature, and no views of one element at many places
         flat = (np.array(np.broadcast_to(a, shape)).ravel() for a in arrays)
-        return dprox_array(self.code, *self.constants, *flat).reshape(shape)
+        return dual_prox_array(self.code, *self.constants, *flat).reshape(shape)
 
 
 class _Quadratic(Loss):
@@ -158,6 +160,16 @@ def _require(value: float, inside: Callable[[float], bool], argument: str, remed
     real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not real or not inside(value):  # NaN fails every comparison
         raise ValueError(f"{argument}={value!r}: {remedy}")
+
+
+def _require_code(loss: Loss) -> None:
+    """Refuse a loss that the compiled table has no row for: every solver would return NaN."""
+    code = getattr(loss, "code", None)
+    if code not in CODES:
+        raise ValueError(
+            f"loss={loss!r}: its code={code!r} is not in the compiled table of losses; give the "
+            "class a code of adacoord.kernels.codes, and that code a row in adacoord.kernels.loss"
+        )
 
 
 @dataclass(frozen=True)
@@ -298,7 +310,6 @@ class Logistic(Loss):
         return xlogy(q, q) + xlog1py(1.0 - q, -q)  # 1 - q would lose a small q
 
 
-
 @dataclass(frozen=True)
 class Poisson(Loss):
     """exp(z) - bz for counts ``b``; neither smooth nor Lipschitz."""
@@ -328,6 +339,35 @@ class Poisson(Loss):
 
     def start(self, b):
         return 1.0 - np.asarray(b, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class LogCosh(Loss):
+    """log cosh(z-b): r^2/2 for small r = z-b, |r| - log 2 for large ones, and smooth throughout."""
+
+    name = "log_cosh"
+    code = LOG_COSH
+    task = "regression"
+    gamma = 1.0
+    constants = (0.0, 0.0, -1.0, 1.0)
+
+    def value(self, z, b):
+        r = np.abs(z - b)
+        small = np.log1p(2.0 * np.square(np.sinh(0.5 * np.minimum(r, 1.0))))  # with all its digits
+        return np.where(r < 1.0, small, r + np.log1p(0.5 * np.expm1(-2.0 * r)))
+
+    def derivative(self, z, b):
+        return np.tanh(z - b)
+
+    def domain(self, b):
+        shape = np.shape(b)
+        return np.full(shape, -1.0), np.full(shape, 1.0)
+
+    def _conjugate(self, v, b):
+        clipped = np.clip(v, -0.5, 0.5)
+        small = clipped * np.arctanh(clipped) + 0.5 * np.log1p(-np.square(clipped))
+        large = 0.5 * (xlog1py(1.0 + v, v) + xlog1py(1.0 - v, -v))
+        return b * v + np.where(np.abs(v) < 0.5, small, large)
 
 
 @dataclass(frozen=True)
@@ -374,12 +414,12 @@ class Multinomial(Loss):
 
     def dual_prox(self, z, b, y, s):
         """Rowwise, as the kernels do it; ``s`` is one number a row."""
-        from ..kernels.classes import dprox_blocks
+        from ..kernels.classes import dual_prox_blocks
 
         z, y = (np.ascontiguousarray(a, dtype=np.float64) for a in (z, y))
         s = np.ascontiguousarray(np.broadcast_to(s, b.shape), dtype=np.float64)
         out = np.empty_like(z)
-        dprox_blocks(z, b, y, s, out)
+        dual_prox_blocks(z, b, y, s, out)
         return out
 
 
@@ -387,7 +427,7 @@ class Multinomial(Loss):
 LOSSES: dict[str, type[Loss]] = {
     cls.name: cls
     for cls in (Squared, SmoothHinge, Hinge, SquaredHinge, Logistic, Huber, EpsilonInsensitive,
-                SquaredEpsilonInsensitive, Absolute, Quantile, Poisson)
+                SquaredEpsilonInsensitive, Absolute, Quantile, Poisson, LogCosh)
 }
 #: The losses of a vector a row.
 BLOCK_LOSSES: dict[str, type[Loss]] = {Multinomial.name: Multinomial}
@@ -396,6 +436,7 @@ BLOCK_LOSSES: dict[str, type[Loss]] = {Multinomial.name: Multinomial}
 def get_loss(loss: str | Loss) -> Loss:
     """The loss object for a name (with default parameters) or for itself."""
     if isinstance(loss, Loss):
+        _require_code(loss)
         return loss
     known = LOSSES | BLOCK_LOSSES
     if isinstance(loss, str) and loss in known:

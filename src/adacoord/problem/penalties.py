@@ -20,7 +20,7 @@ arguments               what kernels take, in this order everywhere: ``(l1, l2, 
 ======================  =====================================================================
 
 As with the losses, what is here is NumPy in float64 for the certificate; the kernels use
-:func:`adacoord.kernels.scalar.prox` and what it is made of.  No BLAS: its threads would spin
+:func:`adacoord.kernels.prox.prox` and what it is made of.  No BLAS: its threads would spin
 beside the kernels (6 ms for ``x @ x`` with 50,000 entries on two busy cores), and its bits depend
 on their number.
 """

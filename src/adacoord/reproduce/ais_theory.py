@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.columns import as_scipy
 from ..kernels.jit import jit
-from ..kernels.scalar import dprox
+from ..kernels.loss import dual_prox
 from ..sampling.random import uniform
 from ..sampling.schedule import share
 from ..sampling.tree import mixture_draw, tree_build, tree_update
@@ -88,7 +88,7 @@ def ais_steps(A, b, y, x, before, u, tree, count, delta, slope, kappa, sigma, ta
         for j in range(d):
             product += A[i, j] * (x[j] + theta * (x[j] - before[j]))
         s = sigma / frequency
-        dy = dprox(code, alpha, epsilon, lo, hi, product, b[i], y[i], s) - y[i]
+        dy = dual_prox(code, alpha, epsilon, lo, hi, product, b[i], y[i], s) - y[i]
         y[i] += dy
         tree_update(tree, i, (abs(dy) / s) ** kappa)
         for j in range(d):

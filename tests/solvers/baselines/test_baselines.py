@@ -16,7 +16,8 @@ STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 PENALTIES = {
     "l2": (0.0, 0.003, False), "l1+l2": (0.01, 0.003, False), "positive": (0.004, 0.003, True),
 }
-GAMMA = {"squared": 1.0, "smooth_hinge": 1.0, "squared_hinge": 0.5, "logistic": 4.0, "huber": 1.0}
+GAMMA = {"squared": 1.0, "smooth_hinge": 1.0, "squared_hinge": 0.5, "logistic": 4.0, "huber": 1.0,
+         "log_cosh": 1.0}
 LOSSES = pytest.mark.parametrize("loss", GAMMA)
 
 

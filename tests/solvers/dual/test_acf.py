@@ -19,7 +19,8 @@ from adacoord.solvers.dual.acf import ORDERS, AdaptiveFrequencies
 from adacoord.solvers.registry import choose
 
 LOSSES = ["hinge", "squared_hinge", "smooth_hinge", "logistic", "squared", "huber",
-          "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"]
+          "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile",
+          "log_cosh"]
 CLASSIFIERS = LOSSES[:4]
 
 

@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 import adacoord as ac
+from adacoord.problem.losses import LOSSES
 from adacoord.solvers.dual.acf import AdaptiveFrequencies
 from adacoord.solvers.newton.dual_proximal import (
     OVER,
@@ -20,8 +21,6 @@ from adacoord.solvers.newton.dual_proximal import (
     weighted_gram,
 )
 
-LOSSES = ["hinge", "squared_hinge", "smooth_hinge", "logistic", "squared", "huber",
-          "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile", "poisson"]
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr", "unsorted"])
 
 
@@ -30,7 +29,7 @@ def make(loss, n=200, d=8, storage="dense", seed=0, scale=1.0):
     A = scale * rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7) / np.arange(1, d + 1)
     A[4] = 0.0
     z = A @ rng.standard_normal(d) + 0.3 + 0.5 * rng.standard_normal(n)
-    if loss in LOSSES[:4]:
+    if LOSSES[loss].task == "classification":
         b = np.where(z > 0, 1.0, -1.0)
     else:
         b = np.floor(np.exp(np.clip(z, -3, 2))) if loss == "poisson" else z

@@ -19,7 +19,6 @@ from adacoord.solvers.newton import size as newton_size
 from adacoord.solvers.newton.kernels import (
     along_line,
     along_line_blocks,
-    expand,
     expand_blocks,
     sparse_gram,
 )
@@ -38,30 +37,6 @@ def make_solver(problem, start=None):
 
 
 # ---- the kernels -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("loss", [*SMOOTH, losses.Huber(0.3), losses.SmoothHinge(0.2)], ids=str)
-def test_expansion_of_a_loss(loss):
-    """Value and slope are the certificate's; slope and curvature are finite differences."""
-    loss = losses.get_loss(loss)
-    rng = np.random.default_rng(0)
-    z = np.r_[3.0 * rng.standard_normal(200), -40.0, 40.0, 0.0]
-    b = {"classification": np.where(rng.random(z.size) < 0.5, 1.0, -1.0),
-         "regression": rng.standard_normal(z.size),
-         "count": rng.poisson(2.0, z.size).astype(float)}[loss.task]
-    z[-1] = 0.1234  # no kink
-    for zi, bi in zip(z, b, strict=True):
-        value, slope, bend = expand(loss.code, *loss.constants, zi, bi)
-        at = np.array([zi]), np.array([bi])
-        assert value == pytest.approx(loss.value(*at)[0], rel=1e-13, abs=1e-15)
-        assert slope == pytest.approx(loss.derivative(*at)[0], rel=1e-13, abs=1e-300)
-        if abs(zi) == 40.0 and loss.name == "poisson":
-            continue
-        h = 1e-5
-        ends = np.array([zi - h, zi + h]), np.array([bi, bi])
-        assert np.diff(loss.value(*ends))[0] / (2 * h) == pytest.approx(slope, rel=1e-5, abs=1e-6)
-        difference = np.diff(loss.derivative(*ends))[0] / (2 * h)
-        assert difference == pytest.approx(bend, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", [*SMOOTH, "multinomial"])

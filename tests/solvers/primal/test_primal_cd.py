@@ -10,8 +10,7 @@ from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
 from adacoord.kernels.columns import column_dots, combine, moments, row_squares
-from adacoord.kernels.smooth import curvature, slope, value
-from adacoord.problem.losses import get_loss
+from adacoord.problem.losses import LOSSES, get_loss
 from adacoord.sampling.frequencies import LEAST, MOST, schedule
 from adacoord.solvers.newton.support import support_newton, support_solve
 from adacoord.solvers.primal.kernels import (
@@ -21,8 +20,7 @@ from adacoord.solvers.primal.kernels import (
 )
 from adacoord.solvers.registry import SOLVERS
 
-SMOOTH = ["squared", "logistic", "huber", "squared_hinge", "smooth_hinge",
-          "squared_epsilon_insensitive"]
+SMOOTH = [name for name, cls in LOSSES.items() if cls().gamma > 0.0]
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csc"])
 METHODS = pytest.mark.parametrize("name", ["cd", "acf"])
 
@@ -48,29 +46,6 @@ def make(n, d, seed=0, density=0.6, task="regression"):
 
 
 # ---- kernels -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-def test_scalar_losses(name):
-    loss = get_loss(name)
-    rng = np.random.default_rng(0)
-    z = 3.0 * rng.standard_normal(400)
-    b = np.where(rng.random(400) < 0.5, 1.0, -1.0)
-    code = (loss.code, *loss.constants)
-    found = np.array([(value(*code, u, v), slope(*code, u, v)) for u, v in zip(z, b, strict=True)])
-    np.testing.assert_allclose(found[:, 0], loss.value(z, b), rtol=1e-13, atol=1e-15)
-    np.testing.assert_allclose(found[:, 1], loss.derivative(z, b), rtol=1e-13, atol=1e-15)
-    second = np.array([curvature(*code, v, s) for v, s in zip(b, found[:, 1], strict=True)])
-    e = 1e-5
-    numeric = (loss.derivative(z + e, b) - loss.derivative(z - e, b)) / (2 * e)
-    np.testing.assert_allclose(second, numeric, rtol=1e-4, atol=1e-6)  # no z is at a kink
-
-
-def test_logistic_far_out():
-    code = (get_loss("logistic").code, 0.0, 0.0, 0.0, 0.0)
-    for z in (-800.0, 800.0):
-        assert value(*code, z, 1.0) == max(-z, 0.0)
-        assert slope(*code, z, 1.0) == (-1.0 if z < 0 else 0.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -46,8 +46,9 @@ from scipy import sparse
 from ...data.columns import as_scipy
 from ...data.matrix import Matrix, as_matrix
 from ...kernels.jit import jit
+from ...kernels.loss import dual_prox
+from ...kernels.prox import prox
 from ...kernels.rows import row_add
-from ...kernels.scalar import dprox, prox
 from ...problem import Problem
 from ...sampling.random import uniform
 from ...sampling.schedule import check_mixture, share
@@ -302,7 +303,7 @@ def dspdc_steps(
             product += last[1] * _entry(
                 data, colptr, rows, values, width, i, np.uint64(last[0])
             )
-        new = dprox(code, alpha, epsilon, lo, hi, product, b[i], y[i], s)
+        new = dual_prox(code, alpha, epsilon, lo, hi, product, b[i], y[i], s)
         dy = new - y[i]
         y[i] = new
 

@@ -51,7 +51,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import jit
-from ...kernels.scalar import dprox, prox
+from ...kernels.loss import dual_prox
+from ...kernels.prox import prox
 from ...sampling.random import uniform
 from ...sampling.single import alias_table
 from .dspdc import DoublyStochastic
@@ -255,9 +256,9 @@ def spd1vr_steps(
         gradient = Gx[j] + a_i2 * weight[i2] * (y[i2] - y_ref[i2]) * C[j] / alpha[i2]
         xb = prox(x[j] - t[j] * gradient, t[j], bound, curve, sign)
         product = Gy[i] + a_j2 * (x[j2] - x_ref[j2]) * B[i] / beta[j2]
-        yb = dprox(code, mu, epsilon, lo, hi, product, b[i], y[i], s[i])
+        yb = dual_prox(code, mu, epsilon, lo, hi, product, b[i], y[i], s[i])
 
         gradient = Gx[j] + a * weight[i] * (yb - y_ref[i]) * C[j] / alpha[i]
         x[j] = prox(x[j] - t[j] * gradient, t[j], bound, curve, sign)
         product = Gy[i] + a * (xb - x_ref[j]) * B[i] / beta[j]
-        y[i] = dprox(code, mu, epsilon, lo, hi, product, b[i], y[i], s[i])
+        y[i] = dual_prox(code, mu, epsilon, lo, hi, product, b[i], y[i], s[i])

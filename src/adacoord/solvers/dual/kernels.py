@@ -10,8 +10,9 @@ import numpy as np
 
 from ...kernels.codes import MARGIN
 from ...kernels.jit import FAST, jit, prefetch
+from ...kernels.loss import dual_prox
+from ...kernels.prox import dead_zone, shrink
 from ...kernels.rows import AHEAD, prefetch_row, row_add, row_dot
-from ...kernels.scalar import dead_zone, dprox, shrink
 from ...sampling.frequencies import schedule, shuffle, updated_frequency
 
 
@@ -50,7 +51,7 @@ def dual_pass(
             z = c + row_dot(indices, data, start, stop, v)
         else:
             z = c + _shrunk_dot(indices, data, start, stop, v, threshold, positive)
-        new = dprox(code, alpha, epsilon, lo, hi, z, b[i], y[i], step[i])
+        new = dual_prox(code, alpha, epsilon, lo, hi, z, b[i], y[i], step[i])
         change = weight[i] * (new - y[i])
         if change != 0.0:
             y[i] = new
@@ -165,7 +166,7 @@ def adaptive_sweeps(
                     resting[i] = 1
             decrease = 0.0
             if moves:
-                new = dprox(code, alpha, epsilon, lo, hi, z, b[i], old, step[i])
+                new = dual_prox(code, alpha, epsilon, lo, hi, z, b[i], old, step[i])
                 change = weight[i] * (new - old)
                 if change != 0.0:
                     y[i] = new

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...kernels.codes import MARGIN
 from ...kernels.jit import FAST, jit
-from ...kernels.scalar import dead_zone, dprox, shrink
-from .kernels import expand
+from ...kernels.loss import dual_prox, expand
+from ...kernels.prox import dead_zone, shrink
 
 
 @jit(fastmath=FAST)
@@ -88,7 +88,7 @@ def respond(code, alpha, epsilon, lo, hi, z, b, y, step, weight, v, kink):
     """v = dprox(z) at y, and which rows of it lie at a kink: strictly between the ends of the
     domain, and not at the kink of epsilon |v|; for losses of the quadratic family."""
     for i in range(np.uint64(z.shape[0])):
-        v[i] = dprox(code, alpha, epsilon, lo, hi, z[i], b[i], y[i], step)
+        v[i] = dual_prox(code, alpha, epsilon, lo, hi, z[i], b[i], y[i], step)
         first, last = lo, hi
         if code == MARGIN and b[i] < 0.0:
             first, last = -hi, -lo

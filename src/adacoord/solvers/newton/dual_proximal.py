@@ -20,9 +20,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ...kernels.codes import LOGISTIC, MARGIN
 from ...kernels.jit import FAST, jit
-from ...kernels.scalar import dprox
+from ...kernels.loss import dual_prox, dual_prox_slope
 from ...linalg.blas import one_thread
 
 #: sigma over the mean step of coordinate ascent in the first stage; over 1/gamma for smooth losses.
@@ -152,17 +151,8 @@ def step_length(slope, first: float) -> float:
 def respond(code, alpha, epsilon, lo, hi, z, b, center, sigma, y, h):
     """y = dprox(z) at the centre, and its derivative h."""
     for i in range(z.shape[0]):
-        v = dprox(code, alpha, epsilon, lo, hi, z[i], b[i], center[i], sigma)
-        y[i] = v
-        if code <= MARGIN:
-            first, last = lo, hi
-            if code == MARGIN and b[i] < 0.0:
-                first, last = -hi, -lo
-            inside = first < v < last and (epsilon == 0.0 or v != 0.0)
-            h[i] = sigma / (1.0 + sigma * alpha) if inside else 0.0
-        else:  # 1/h = 1/sigma + phi*''(v), and phi*'' = 1/k
-            k = -b[i] * v * (1.0 + b[i] * v) if code == LOGISTIC else v + b[i]
-            h[i] = sigma * k / (sigma + k)
+        y[i] = dual_prox(code, alpha, epsilon, lo, hi, z[i], b[i], center[i], sigma)
+        h[i] = dual_prox_slope(code, alpha, epsilon, lo, hi, y[i], b[i], sigma)
 
 
 @jit
@@ -171,7 +161,7 @@ def slope_along(code, alpha, epsilon, lo, hi, z, dz, t, b, center, sigma, weight
     total = 0.0
     for i in range(z.shape[0]):
         at = z[i] + t * dz[i]
-        total += weight[i] * dz[i] * dprox(
+        total += weight[i] * dz[i] * dual_prox(
             code, alpha, epsilon, lo, hi, at, b[i], center[i], sigma)
     return total
 

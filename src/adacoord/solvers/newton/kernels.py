@@ -1,4 +1,4 @@
-"""The kernels of Newton's method: a loss with its slope and curvature, and sparse Gram matrices."""
+"""The kernels of Newton's method: losses along rows and lines, and sparse Gram matrices."""
 
 from __future__ import annotations
 
@@ -6,29 +6,8 @@ import math
 
 import numpy as np
 
-from ...kernels.codes import LOGISTIC, MARGIN
 from ...kernels.jit import jit
-
-
-@jit
-def expand(code, alpha, epsilon, lo, hi, z, b):
-    """(phi(z), phi'(z), phi''(z)); at a point where phi' has a kink, one of its two slopes."""
-    if code <= MARGIN:
-        if code == MARGIN and b < 0.0:
-            lo, hi = -hi, -lo
-        r = z - b
-        free = (max(r - epsilon, 0.0) + min(r + epsilon, 0.0)) / alpha
-        v = min(max(free, lo), hi)
-        curved = lo < free < hi and (epsilon == 0.0 or free != 0.0)
-        value = v * r - epsilon * abs(v) - 0.5 * alpha * v * v
-        return value, v, (1.0 / alpha if curved else 0.0)
-    if code == LOGISTIC:
-        m = b * z
-        e = math.exp(-abs(m))
-        q = (e if m > 0.0 else 1.0) / (1.0 + e)  # 1/(1 + exp(m)), without an overflow
-        return math.log1p(e) + max(-m, 0.0), -b * q, e / ((1.0 + e) * (1.0 + e))
-    e = math.exp(z)
-    return e - b * z, e - b, e
+from ...kernels.loss import expand
 
 
 @jit

@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import FAST, jit
+from ...kernels.loss import curvature, slope, value
+from ...kernels.prox import dead_zone, shrink
 from ...kernels.rows import AHEAD, prefetch_row, row_dot
-from ...kernels.scalar import dead_zone, shrink
-from ...kernels.smooth import curvature, slope, value
 from ...sampling.frequencies import updated_frequency
 
 
@@ -34,7 +34,7 @@ def linearise(code, alpha, epsilon, lo, hi, z, b, weight, floor, slopes, h):
         slopes[i] = weight[i] * v
         total += slopes[i]
         if not constant:
-            h[i] = weight[i] * max(curvature(code, alpha, epsilon, lo, hi, b[i], v), floor)
+            h[i] = weight[i] * max(curvature(code, alpha, epsilon, lo, hi, v, b[i]), floor)
             mass += h[i]
     return total, h[0] * z.shape[0] if constant else mass
 

@@ -18,10 +18,11 @@ import math
 
 import numpy as np
 
-from ...kernels.classes import block_add, block_dot, dprox_multinomial
+from ...kernels.classes import block_add, block_dot, dual_prox_multinomial
 from ...kernels.jit import FAST, jit
+from ...kernels.lagged import catch_up
+from ...kernels.prox import dead_zone, shrink
 from ...kernels.rows import AHEAD, prefetch_row, row_add, row_dot
-from ...kernels.scalar import catch_up, dead_zone, shrink
 from .spdc_kernels import dense_step
 
 
@@ -36,9 +37,9 @@ def block_dual_step(i, z, b, y, moves, weight, sigma, center, delta, new, change
         factor = 1.0 / (1.0 + s * delta)
         for k in range(width):
             change[k] = (y[i, k] + s * delta * center[i, k]) * factor
-        dprox_multinomial(z, np.int64(b[i]), change, s * factor, new)
+        dual_prox_multinomial(z, np.int64(b[i]), change, s * factor, new)
     else:
-        dprox_multinomial(z, np.int64(b[i]), y[i], s, new)
+        dual_prox_multinomial(z, np.int64(b[i]), y[i], s, new)
     square = 0.0
     for k in range(width):
         move = new[k] - y[i, k]

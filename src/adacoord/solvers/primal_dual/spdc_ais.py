@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from ...kernels.jit import jit
-from ...kernels.scalar import dprox_array
+from ...kernels.loss import dual_prox_array
 from ...sampling.schedule import share
 from ...sampling.single import norm_mixture
 from ...sampling.tree import FLOOR, mixture_draws, tree_build, tree_updates
@@ -180,7 +180,7 @@ def ideal_frequencies(
     b, s, before = problem.b[rows], base[rows], y[rows]
     factor = 1.0 / (1.0 + s * perturbation)
     anchor = (before + s * perturbation * center[rows]) * factor
-    new = dprox_array(
+    new = dual_prox_array(
         problem.loss.code, *problem.loss.constants, z[rows], b, anchor, s * factor
     )
     maps = np.abs(new - before) * np.sqrt(weight[rows]) / s

@@ -19,8 +19,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import FAST, jit, prefetch
+from ...kernels.lagged import catch_up, cross, lagged_steps
+from ...kernels.loss import dual_prox
+from ...kernels.prox import dead_zone, shrink
 from ...kernels.rows import AHEAD, prefetch_row, row_add, row_dot
-from ...kernels.scalar import catch_up, cross, dead_zone, dprox, glide, shrink
 
 
 @jit
@@ -34,7 +36,7 @@ def dual_step(i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsi
         factor = 1.0 / (1.0 + s * delta)
         anchor = (anchor + s * delta * center[i]) * factor
         s *= factor
-    new = dprox(code, alpha, epsilon, lo, hi, z, b[i], anchor, s)
+    new = dual_prox(code, alpha, epsilon, lo, hi, z, b[i], anchor, s)
     moves[i] = new - y[i]
     y[i] = new
     return weight[i] * moves[i]
@@ -213,7 +215,7 @@ def stamped_pass(
     """Section 6.2: vectors[j] = (x_j, x_j one step before, u_j, direction_j) at time stamp[j].
 
     Begins at ``time`` and returns the time it ends at; ``clock`` and ``missed`` are the tables of
-    :func:`~adacoord.kernels.scalar.wind`, which hold tau and theta by time.
+    :func:`~adacoord.kernels.lagged.fill_tables`, which hold tau and theta by time.
     """
     one, inv_n = np.uint64(1), bias[3]
     for n in range(starts.shape[0] - 1):
@@ -241,7 +243,7 @@ def stamped_pass(
                 if stamp[j] < time:
                     u, since = vectors[j, 2], np.uint64(stamp[j])
                     growth, then = missed[since, 0], missed[since, 1]
-                    before, crosses = glide(now, u, growth, then, decay, total, l1, positive)
+                    before, crosses = lagged_steps(now, u, growth, then, decay, total, l1, positive)
                     if crosses:
                         before = cross(now, u, since, until, clock, missed, l1)
                     now = q * shrink(before - tau * u, low, high)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.matrix import Matrix
-from ...kernels.scalar import wind
+from ...kernels.lagged import fill_tables
 from .spdc_ais import adaptive_dense, adaptive_scaled, adaptive_stamped
 from .spdc_kernels import (
     add_pending,
@@ -104,7 +104,7 @@ class ScaledPrimal:
 
 
 class Clock:
-    """tau and theta by time, and what a coordinate has missed: the tables of ``wind``."""
+    """tau and theta by time, and what a coordinate has missed: the tables of ``fill_tables``."""
 
     def __init__(self):
         self.time = 0
@@ -115,7 +115,7 @@ class Clock:
         if self._clock.shape[0] <= tau.size:
             self._clock, self._missed = np.zeros((tau.size + 1, 4)), np.zeros((tau.size + 1, 2))
         self.time = 0
-        return wind(self._clock, self._missed, tau, theta, lam, ahead)
+        return fill_tables(self._clock, self._missed, tau, theta, lam, ahead)
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,280 @@
+r"""The table of losses: what compiled code may ask of a loss, for every loss of one number per row.
+
+======================  ==========================================================
+:func:`expand`          (phi(z), phi'(z), phi''(z))
+:func:`value`           phi(z)
+:func:`slope`           phi'(z)
+:func:`curvature`       phi''(z), from the slope v there
+:func:`conjugate`       phi*(v)
+:func:`dual_prox`       argmax_v  v z - phi*(v) - (v-y)^2/(2s)
+:func:`dual_prox_slope` the derivative of the dual prox in z, from the v that it gave
+======================  ==========================================================
+
+A loss is an integer code (:mod:`.codes`) and four constants, ``code, alpha, epsilon, lo, hi``,
+the first arguments of each function: functions passed as arguments would never hit Numba's disk
+cache.  The formulas are those of :mod:`adacoord.problem.losses`, which share no code with these:
+the solvers' kernels are judged by them.  Scalars are float64 whatever the data are.
+
+A code without a row here gives NaN everywhere, which no certificate takes for a solution.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .codes import LOG_COSH, LOGISTIC, MARGIN, POISSON, QUADRATIC
+from .jit import jit
+
+#: In the place of an alpha of 0, so that z = b divides by something: the least positive number.
+LEAST = 5e-324
+
+
+@jit(inline=True)
+def expand(code, alpha, epsilon, lo, hi, z, b):
+    """(phi(z), phi'(z), phi''(z)).
+
+    At a kink of phi' its slope on one side; at a kink of phi a subgradient, and inf or 0.
+    """
+    if code == QUADRATIC or code == MARGIN:
+        lo, hi = _interval(code, lo, hi, b)
+        r = z - b
+        free = (max(r - epsilon, 0.0) + min(r + epsilon, 0.0)) / max(alpha, LEAST)
+        v = min(max(free, lo), hi)
+        curved = lo < free < hi and (epsilon == 0.0 or free != 0.0)
+        value = v * r - epsilon * abs(v) - 0.5 * alpha * v * v
+        return value, v, (1.0 / alpha if curved else 0.0)
+    if code == LOGISTIC:
+        m = b * z
+        e = math.exp(-abs(m))
+        q = (e if m > 0.0 else 1.0) / (1.0 + e)  # 1/(1 + exp(m)), without an overflow
+        return math.log1p(e) + max(-m, 0.0), -b * q, e / ((1.0 + e) * (1.0 + e))
+    if code == POISSON:
+        e = math.exp(z)
+        return e - b * z, e - b, e
+    if code == LOG_COSH:
+        r = z - b
+        v = math.tanh(r)
+        return _log_cosh(abs(r)), v, (1.0 - v) * (1.0 + v)
+    return np.nan, np.nan, np.nan
+
+
+@jit(inline=True)
+def value(code, alpha, epsilon, lo, hi, z, b):
+    """phi(z)."""
+    return expand(code, alpha, epsilon, lo, hi, z, b)[0]
+
+
+@jit(inline=True)
+def slope(code, alpha, epsilon, lo, hi, z, b):
+    """phi'(z), or an element of the subdifferential: :func:`expand` less its logarithms."""
+    if code == QUADRATIC or code == MARGIN:
+        v = z - b
+        if epsilon > 0.0:
+            v = max(v - epsilon, 0.0) + min(v + epsilon, 0.0)
+        first, last = _interval(code, lo, hi, b)
+        return min(max(v / max(alpha, LEAST), first), last)
+    if code == LOGISTIC:
+        m = b * z
+        e = math.exp(-abs(m))
+        return -b * (e if m > 0.0 else 1.0) / (1.0 + e)
+    if code == POISSON:
+        return math.exp(z) - b
+    if code == LOG_COSH:
+        return math.tanh(z - b)
+    return np.nan
+
+
+@jit(inline=True)
+def curvature(code, alpha, epsilon, lo, hi, v, b):
+    """phi''(z) from the slope ``v`` there, which is 1/phi*''(v).
+
+    At a kink of phi' one of its two slopes; at a kink of phi (alpha = 0, v inside) infinite.  A
+    curvature far below 1e-16 of its largest value is not told from 0.
+    """
+    if code == QUADRATIC or code == MARGIN:
+        first, last = _interval(code, lo, hi, b)
+        return 1.0 / alpha if first < v < last and (epsilon == 0.0 or v != 0.0) else 0.0
+    if code == LOGISTIC:
+        return abs(v) * (1.0 - abs(v))
+    if code == POISSON:
+        return v + b
+    if code == LOG_COSH:
+        return (1.0 - v) * (1.0 + v)
+    return np.nan
+
+
+@jit
+def conjugate(code, alpha, epsilon, lo, hi, v, b):
+    """phi*(v), ``inf`` outside its domain."""
+    if code == QUADRATIC or code == MARGIN:
+        first, last = _interval(code, lo, hi, b)
+        if first <= v <= last:
+            return b * v + epsilon * abs(v) + 0.5 * alpha * v * v
+        return np.inf
+    if code == LOGISTIC:
+        q = -b * v
+        return _xlogx(q) + _xlog1py(1.0 - q, -q) if 0.0 <= q <= 1.0 else np.inf
+    if code == POISSON:
+        m = v + b
+        return _xlogx(m) - m if m >= 0.0 else np.inf
+    if code == LOG_COSH:
+        return b * v + _log_cosh_conjugate(abs(v)) if abs(v) <= 1.0 else np.inf
+    return np.nan
+
+
+@jit(inline=True)
+def dual_prox(code, alpha, epsilon, lo, hi, z, b, y, s):
+    """argmax_v  v z - phi*(v) - (v-y)^2/(2s)."""
+    if code == QUADRATIC or code == MARGIN:
+        v = y + s * (z - b)
+        if epsilon > 0.0:
+            v = max(v - s * epsilon, 0.0) + min(v + s * epsilon, 0.0)
+        v /= 1.0 + s * alpha
+        if code == MARGIN and b < 0.0:
+            return min(max(v, -hi), -lo)
+        return min(max(v, lo), hi)
+    return _dual_prox_by_newton(code, z, b, y, s)
+
+
+@jit
+def _dual_prox_by_newton(code, z, b, y, s):
+    """The other losses: apart, so that the family above is small enough to be inlined."""
+    if code == LOGISTIC:
+        return _dual_prox_logistic(z, b, y, s)
+    if code == POISSON:
+        return _dual_prox_poisson(z, b, y, s)
+    if code == LOG_COSH:
+        return _dual_prox_log_cosh(z, b, y, s)
+    return np.nan
+
+
+@jit(inline=True)
+def dual_prox_slope(code, alpha, epsilon, lo, hi, v, b, s):
+    """dv/dz of v = :func:`dual_prox` (z): its reciprocal is 1/s + phi*''(v)."""
+    return s / (1.0 + s / curvature(code, alpha, epsilon, lo, hi, v, b))
+
+
+@jit
+def dual_prox_array(code, alpha, epsilon, lo, hi, z, b, y, s):
+    """:func:`dual_prox` over arrays."""
+    out = np.empty(z.shape[0])
+    for i in range(z.shape[0]):
+        out[i] = dual_prox(code, alpha, epsilon, lo, hi, z[i], b[i], y[i], s[i])
+    return out
+
+
+@jit(inline=True)
+def _interval(code, lo, hi, b):
+    """The domain of phi* in the quadratic family: mirrored where b is the label -1."""
+    if code == MARGIN and b < 0.0:
+        return -hi, -lo
+    return lo, hi
+
+
+@jit
+def _xlogx(x):
+    """x log x, and 0 for x = 0."""
+    return x * math.log(x) if x != 0.0 else 0.0
+
+
+@jit
+def _xlog1py(x, y):
+    """x log(1 + y), and 0 for x = 0."""
+    return x * math.log1p(y) if x != 0.0 else 0.0
+
+
+@jit
+def _log_cosh(r):
+    """log cosh(r) for r >= 0, without an overflow and with all digits of a small one."""
+    if r < 1.0:
+        h = math.sinh(0.5 * r)
+        return math.log1p(2.0 * h * h)
+    return r + math.log1p(0.5 * math.expm1(-2.0 * r))
+
+
+@jit
+def _log_cosh_conjugate(v):
+    """((1+v) log(1+v) + (1-v) log(1-v))/2 for 0 <= v <= 1, with all digits of a small one."""
+    if v < 0.5:
+        return v * math.atanh(v) + 0.5 * math.log1p(-v * v)
+    return 0.5 * (_xlog1py(1.0 + v, v) + _xlog1py(1.0 - v, -v))
+
+
+@jit
+def _dual_prox_logistic(z, b, y, s):
+    # With q = -b v = sigmoid(-r) the optimality condition is  r - sigmoid(-r)/s = c.
+    # The left side is convex for r < 0 and concave for r > 0, so Newton kept on the root's
+    # side of 0 is monotone after one step; a plain bracketed Newton can cycle.
+    inv = 1.0 / s
+    c = b * (z + y * inv)
+    right = c + 0.5 * inv > 0.0
+    r = b * z
+    q = 0.0
+    for _ in range(60):
+        if right:
+            r = max(r, 0.0)
+            e = math.exp(-r)
+            q = e / (1.0 + e)
+        else:
+            r = min(r, 0.0)
+            q = 1.0 / (1.0 + math.exp(r))
+        step = (r - q * inv - c) / (1.0 + q * (1.0 - q) * inv)
+        r -= step
+        if abs(step) <= 1e-15 * (1.0 + abs(r)):
+            break
+    q = 1.0 / (1.0 + math.exp(r)) if r < 700.0 else 0.0
+    return -b * q
+
+
+@jit
+def _dual_prox_poisson(z, b, y, s):
+    # With v + b = e^r the condition is  e^r + s r = c: convex and increasing in r, so Newton
+    # from a point at or right of the root decreases to it.  Both starts are upper bounds.
+    c = s * z + y + b
+    if c >= 1.0:
+        r = min(math.log(c), (c - 1.0) / s)
+    else:
+        r = min(c / s, (c - 1.0) / (1.0 + s))
+    for _ in range(100):
+        e = math.exp(r)
+        step = (e + s * r - c) / (e + s)
+        r -= step
+        if abs(step) <= 1e-15 * (1.0 + abs(r)):
+            break
+    return math.exp(r) - b
+
+
+@jit
+def _dual_prox_log_cosh(z, b, y, s):
+    # With v = tanh(r) the condition is  r + tanh(r)/s = z - b + y/s.  Both sides are odd: let the
+    # root be positive, where the left one is concave and increasing.  There a Newton step ends at
+    # or left of the root, wherever it starts, and the next ones increase to it.  Two points left of
+    # it keep the first step from falling far short: tanh(r) is at most r, and at most 1.
+    # For a root above 1/2 both sides are less 1/s, so that a y at the end of its domain costs no
+    # digits: p = 1 - tanh(r).  Far out a step is about 1/2; tanh(20) is 1.
+    inv = 1.0 / s
+    r = z - b
+    c = r + y * inv
+    sign = math.copysign(1.0, c)
+    r *= sign
+    c *= sign
+    far = c > 0.5 + 0.46 * inv  # about the left side at 1/2
+    least = c / (1.0 + inv)
+    if far:
+        c = r + (sign * y - 1.0) * inv
+        least = max(least, c)
+    for _ in range(60):
+        r = max(r, least)
+        if far:
+            e = math.exp(-2.0 * r)
+            p = 2.0 * e / (1.0 + e)
+            step = (r - p * inv - c) / (1.0 + p * (2.0 - p) * inv)
+        else:
+            t = math.tanh(r)
+            step = (r + t * inv - c) / (1.0 + (1.0 - t) * (1.0 + t) * inv)
+        r -= step
+        if abs(step) <= 1e-15 * (1.0 + r) or r > 20.0:
+            break
+    return sign * math.tanh(r)
