@@ -239,7 +239,7 @@ def no_such(kind: str) -> Callable[[Task], str]:
 def chosen(task: Task) -> dict[str, Any]:
     """What ``auto`` takes for the task; for 200 rows of it, it may take another."""
     from adacoord import Problem
-    from adacoord.solvers.registry import choose
+    from adacoord.auto.rule import choose
 
     return {"solver": choose(Problem(task.A, task.b, loss=task.loss, l1=task.l1, l2=task.l2))}
 

@@ -22,8 +22,9 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord.api.solve import run
+from adacoord.auto.rule import choose
 from adacoord.solvers.newton.size import system_size
-from adacoord.solvers.registry import choose, newton_can
+from adacoord.solvers.registry import newton_can
 
 NAMES = ("w8a", "a9a", "covtype", "rcv1", "news20", "leukemia", "mnist", "words", "gaussian")
 KINDS = (("hinge", 0.0), ("smooth_hinge", 0.0), ("logistic", 0.0), ("squared", 0.0),

@@ -11,12 +11,12 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord import estimators
-from adacoord.api import solve as _solve
+from adacoord.api import solve as solving
 from adacoord.api.monitor import History, Switch
-from adacoord.auto import fallback as _repair
-from adacoord.auto.fallback import alternative, expected, forecast, way_out
-from adacoord.solvers import registry
-from adacoord.solvers.registry import SOLVERS, choose, resolve
+from adacoord.auto import fallback as rules
+from adacoord.auto.fallback import alternative, expected, fallback, forecast
+from adacoord.auto.rule import choose
+from adacoord.solvers.registry import SOLVERS, admit
 
 
 def wide(n=120, d=3000, seed=0):
@@ -38,7 +38,8 @@ def tall(n=1500, d=400, seed=1):
 def pick(monkeypatch):
     """``pick(name)``: from now on ``auto`` begins with it."""
     def force(name):
-        monkeypatch.setattr(registry, "choose", lambda problem: name)
+        for module in (solving, rules):
+            monkeypatch.setattr(module, "choose", lambda problem: name)
 
     return force
 
@@ -51,7 +52,7 @@ def tall_problem():
     return ac.Problem(*tall(), "squared", l2=1e-7)
 
 
-def test_a_wrong_pick_is_repaired(pick):
+def test_a_wrong_pick_isrulesed(pick):
     problem = wide_problem(intercept=True)
     with pytest.warns(ac.ConvergenceWarning):
         alone = ac.solve(problem, "apdc", max_passes=60)
@@ -156,14 +157,14 @@ def test_an_interrupt_while_the_second_one_is_made(pick, monkeypatch):
 
 
 def test_it_switches_once(pick, monkeypatch):
-    monkeypatch.setattr(_repair, "forecast", lambda history, tol: (math.inf, math.inf))
+    monkeypatch.setattr(rules, "forecast", lambda history, tol: (math.inf, math.inf))
     pick("apdc")
     result = ac.solve(wide_problem())
     first = result.history.passes[1]
     assert result.history.switched == Switch(first, "apdc", "acf")
 
 
-def test_only_auto_is_repaired(pick):
+def test_only_auto_isrulesed(pick):
     with pytest.warns(ac.ConvergenceWarning):
         named = ac.solve(wide_problem(), "apdc", max_passes=60)
     assert named.history.switched is None and named.solver == "apdc"
@@ -182,12 +183,12 @@ def test_a_right_pick_is_left_alone(make_data, tol):
     ):
         A, b = make_data(n, d, density, task=ac.losses.LOSSES[loss].task)
         problem = ac.Problem(A, b, loss, l1=l1, l2=l2, intercept=True)
-        result = _solve.run(problem, "auto", tol=tol, max_passes=1000, options={})
+        result = solving.run(problem, "auto", tol=tol, max_passes=1000, options={})
         assert result.history.switched is None, problem
         assert result.solver == choose(problem)
 
 
-def test_the_way_out_is_one_that_can(make_data):
+def test_the_fallback_is_one_that_can(make_data):
     """Whatever ``auto`` takes, what it may turn to takes the problem too."""
     seen = set()
     A, b = make_data(50, 80, 0.3)
@@ -199,21 +200,21 @@ def test_the_way_out_is_one_that_can(make_data):
         problem = ac.Problem(A, targets[loss.task], name, l1=l1, l2=l2, positive=positive)
         for entry in SOLVERS.values():
             try:
-                first = resolve(problem, entry.name, {})
+                first = admit(problem, entry.name, {})
             except ValueError:
                 continue
             second = alternative(problem, first)
             if second is not None:
                 assert second != first.name
-                assert resolve(problem, second, {}).name == second
+                assert admit(problem, second, {}).name == second
                 assert 0.0 < expected(problem, SOLVERS[second].variant(problem)) < math.inf
                 seen.add((first.name, second))
     assert {("apdc", "acf"), ("acf", "apdc"), ("acf", "newton"), ("dcd", "apdc")} <= seen
 
 
-def test_without_a_certificate_there_is_no_way_out(make_data):
+def test_without_a_certificate_there_is_no_fallback(make_data):
     problem = ac.Problem(*make_data(30, 5), "logistic")
-    assert way_out(problem, SOLVERS["newton"], None) is None
+    assert fallback(problem, SOLVERS["newton"], None) is None
 
 
 def test_forecast():
@@ -234,7 +235,7 @@ def test_forecast():
     assert forecast(history, 1e-2)[1] == pytest.approx(40.0)
 
 
-def test_a_path_is_repaired_too(pick):
+def test_a_path_isrulesed_too(pick):
     pick("apdc")
     path = ac.path(wide_problem(), l2=[1e-6, 1e-7], keep_results=True)
     assert path.converged.all()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import adacoord as ac
-from adacoord.solvers.registry import resolve
+from adacoord.solvers.registry import admit
 from hostile import judge
 from hostile.cases import REGRESSION, Case, case
 from hostile.judge import OWN, Real
@@ -86,7 +86,7 @@ def attempt(one: Case, verdict: Verdict):
             problem = ac.Problem(*arguments, **keywords)
             solver = one.solver
             try:
-                resolve(problem, solver, {})
+                admit(problem, solver, {})
             except ValueError:
                 solver = "auto"
             result = ac.solve(problem, solver, tol=one.tol, max_passes=MAX_PASSES)

@@ -237,11 +237,12 @@ READERS = {
     "command": "poses problems",
     "estimators": "pose problems",
     "io": "writes problems down",
-    "auto": "being merged",
-    "solvers/registry.py": "being merged",
-    "solvers/newton/small.py": "being merged",
-    "solvers/newton/bare.py": "being merged",
-    "solvers/newton/polish.py": "being merged",
+    "auto/rule.py": "weighs l1 against l2",
+    "solvers/registry.py": "which method takes an l1, and says what it cannot take",
+    "solvers/newton/small.py": "which stage takes an l1",
+    "solvers/newton/dense.py": "signs and thresholds of the model's active set",
+    "solvers/newton/active_set.py": "the optimality conditions on an active set",
+    "solvers/newton/program.py": "the cost of a linear program",
 }
 
 

@@ -13,7 +13,7 @@ import reference
 from scipy import sparse
 
 import adacoord as ac
-from adacoord.solvers.registry import SOLVERS, resolve
+from adacoord.solvers.registry import SOLVERS, admit
 
 LOSS = "log_cosh"
 PENALTIES = {"l2": (0.0, 0.02), "l1 + l2": (0.02, 0.02), "l1": (0.05, 0.0)}
@@ -42,7 +42,7 @@ def make(penalty, intercept, storage=np.asarray):
 
 def takes(name, penalty):
     try:
-        resolve(make(penalty, True), name, {})
+        admit(make(penalty, True), name, {})
     except ValueError:
         return False
     return True

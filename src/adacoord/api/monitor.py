@@ -14,12 +14,15 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..problem import Problem
 from ..solvers.base import start_point
+
+if TYPE_CHECKING:
+    from ..auto.fallback import Fallback
 
 
 class Switch(NamedTuple):
@@ -36,7 +39,7 @@ class History:
 
     ``passes``, ``seconds`` and ``operations`` (entries of A touched) are cumulative; ``gap`` is
     that of the best points so far, ``primal`` and ``dual`` are those of the moment.  ``switched``
-    is the :class:`Switch` by which a wrong pick of ``auto`` was repaired, or None.
+    is the :class:`Switch` by which a wrong pick of ``auto`` was put right, or None.
     """
 
     passes: np.ndarray | list = field(default_factory=list)
@@ -77,20 +80,6 @@ class Progress:
     x: np.ndarray
     intercept: float | np.ndarray
     switched: Switch | None = None
-
-
-@dataclass(frozen=True)
-class Repair:
-    """The way out of a wrong pick: when to take it, and what makes the other solver.
-
-    ``due(history, tol)`` is asked after each gap check and may look at passes, operations and
-    gaps, never at the clock; ``make(start)`` gives the solver called ``after``.
-    """
-
-    before: str
-    after: str
-    due: Callable[[History, float], bool]
-    make: Callable[[object], object]
 
 
 class Monitor:
@@ -136,11 +125,11 @@ class Monitor:
         return self.best_primal - self._dual_value <= 0.5 * self.gap
 
     def run(
-        self, make_solver: Callable[[], object], start=None, repair: Repair | None = None
+        self, make_solver: Callable[[], object], start=None, fallback: Fallback | None = None
     ) -> str:
         """Advance the solver until a reason to stop; returns that reason.
 
-        ``start`` is looked at as it is (a dual method keeps only its y).  When ``repair`` is due,
+        ``start`` is looked at as it is (a dual method keeps only its y).  When ``fallback`` is due,
         once at the most, its solver goes on from the best points so far; limits hold for both.
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
         ``"interrupted"``, ``"rounding"`` where P - D is within what float64 can tell and that is
@@ -168,8 +157,8 @@ class Monitor:
                 reason = self.check(solver)
                 if reason:
                     break
-                if repair is not None and (solver.stuck or repair.due(self.history, self.tol)):
-                    solver, repair = self._take_over(solver, repair), None
+                if fallback is not None and (solver.stuck or fallback.due(self.history, self.tol)):
+                    solver, fallback = self._take_over(solver, fallback), None
                 elif solver.stuck:
                     reason = "stuck"
         except KeyboardInterrupt:
@@ -193,10 +182,10 @@ class Monitor:
                 if self.max_seconds is not None and self.seconds >= self.max_seconds:
                     return
 
-    def _take_over(self, solver, repair: Repair):
+    def _take_over(self, solver, fallback: Fallback):
         """The solver that goes on from the best points of ``solver``."""
-        other = repair.make(SimpleNamespace(x=self.x, intercept=self.intercept, y=self.y))
-        self.history.switched = Switch(solver.passes, repair.before, repair.after)
+        other = fallback.make(SimpleNamespace(x=self.x, intercept=self.intercept, y=self.y))
+        self.history.switched = Switch(solver.passes, fallback.before, fallback.after)
         self._spent = solver.passes, solver.operations
         return other
 

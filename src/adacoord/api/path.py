@@ -105,7 +105,7 @@ def path(
     """
     _check_limits(problem, tol, max_passes, None, seed)
     first, second = _penalties(problem, l1, l2, n_points, ratio)
-    switched = None  # what a repair has taught: not again the wrong method
+    switched = None  # what a switch has taught: not again the wrong method
 
     def one(problem, start):
         nonlocal switched

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..auto.fallback import way_out
+from ..auto.fallback import fallback
+from ..auto.rule import choose
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
-from ..solvers.registry import resolve
+from ..solvers.registry import admit
 from .monitor import History, Monitor, Progress
 
 #: The endings before ``tol`` that are warned of.
@@ -108,7 +109,7 @@ def solve(
         importance sampling (2021).  ``"asdca"`` (accelerated SDCA), ``"sag"`` (stochastic average
         gradient), ``"afg"`` (accelerated full gradient), ``"lbfgs"`` and ``"pdhg"`` (Chambolle
         and Pock) are what the papers compare with.  ``"auto"`` takes the one that has been
-        measured to be fastest on such problems (:func:`adacoord.solvers.registry.choose`); where
+        measured to be fastest on such problems (:func:`adacoord.auto.rule.choose`); where
         it is far slower than expected another one takes over, once (``history.switched``).
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.  Without a penalty
@@ -160,7 +161,7 @@ def run(
 ) -> Result:
     """:func:`solve` without its warning."""
     _check_limits(problem, tol, max_passes, max_seconds, seed)
-    entry = resolve(problem, solver, options)
+    entry = admit(problem, choose(problem) if solver == "auto" else solver, options)
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r}: it must be a function of one argument, or None")
     if start is not None and not all(hasattr(start, a) for a in ("x", "y", "intercept")):
@@ -172,9 +173,9 @@ def run(
         rng = np.random.Generator(np.random.PCG64(seed))
         return entry.load()(problem, rng, start, **options)
 
-    repair = None
+    other = None
     if not options:  # they are those of the solver they were given for
-        repair = way_out(problem, entry, make, named=solver != "auto")
+        other = fallback(problem, entry, make, named=solver != "auto")
 
     with ExitStack() as stack:
         show = None
@@ -186,7 +187,7 @@ def run(
             problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds, callback=callback,
             show=show,
         )
-        status = monitor.run(lambda: make(entry, start), start, repair)
+        status = monitor.run(lambda: make(entry, start), start, other)
     return Result(
         x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
         dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,

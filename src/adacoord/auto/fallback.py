@@ -1,30 +1,31 @@
-r"""The way out of a wrong pick of ``auto``: when the first method is given up, and for which.
+r"""The fallback from a wrong pick of ``auto``: when the first method is given up, and for which.
 
-The rule of :mod:`.solvers.registry` looks at sizes and norms before anything has run; what a
-method does on the data shows only then.  At each gap check the monitor asks whether a switch is
-due:
+The rule of :mod:`.rule` looks at sizes and norms before anything has run; what a method does on
+the data shows only then.  At each gap check the monitor asks whether a switch is due:
 
-    spent >= max(PATIENCE, expected(second)/2)  and  left >= FACTOR * expected(second)
+    spent >= max(JUDGED_AFTER, expected(second)/2)  and  left >= FACTOR * expected(second)
 
 ``spent`` and ``left`` are of the first method, ``left`` from the rate at which its gap fell while
 it spent the later half of that, ``expected`` is what the second one takes from scratch.  All are
 work, in units of the entries of A touched by dual ascent, never seconds: same seed, same bits.
-A method that crawls from the start thus costs half of what the second one takes, or PATIENCE.
+A method that crawls from the start thus costs half of what the second one takes, or JUDGED_AFTER.
+Both share the budget of passes.
 
 Expected, with kappa = R^2/(n l2 gamma) (R^2 the mean squared row; gamma = 1 for kinks) and to a
 relative gap of 1e-6, less for a larger one:
 
 ==========  =================================================================================
-apdc        APDC_COST (10 + 4 sqrt(kappa)), twice that with l1 or a sign (rows are caught up)
+apdc        APDC_PASS (10 + 4 sqrt(kappa)), twice that with l1 or a sign (rows are caught up)
 acf, dcd    50 where there are far more columns than rows, which then hardly meet; otherwise
-            30 + 5 kappa, with kinks 30 + 20 kappa; at most NEWTON where ACF may turn to Newton
-newton      its seconds by :mod:`.solvers.newton_size`, in entries
+            30 + 5 kappa, with kinks 30 + 20 kappa; at most NEWTON_JUDGED_AFTER where ACF may turn
+            to Newton steps
+newton      its seconds by :func:`.rule.newton_time`, in entries
 ==========  =================================================================================
 
 Methods that turn to Newton steps by themselves (``acf`` on columns, and on rows where these are
 cheap) show next to no progress before the last digits come all at once: 24 runs that touched 100
 to 650 times the entries of A had forecasts of up to 1.7 10^6 times on the way.
-They get NEWTON units before they are judged.
+They get NEWTON_JUDGED_AFTER units before they are judged.
 
 Fitted on w8a, a9a, covtype, rcv1.subset, news20, leukemia, mnist and two random matrices, l2 =
 1e-3, 1e-5, 1e-7.
@@ -34,36 +35,51 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..api.monitor import History, Repair, Switch
 from ..problem import Problem
-from ..solvers.newton.size import ENTRY, newton_time
-from ..solvers.registry import (
-    SOLVERS,
-    Entry,
-    choose_large,
-    conditioning,
-    newton_can,
-    resolve,
-    rows_meet,
+from ..solvers.registry import SOLVERS, Entry, admit, newton_can
+from .constants import (
+    APART,
+    APDC_ENTRY,
+    APDC_FIRST,
+    APDC_PASS,
+    APDC_PER_ROOT,
+    ASCENT_FIRST,
+    ASCENT_PER_KAPPA,
+    ASCENT_PER_KAPPA_WITH_KINKS,
+    COLUMN_ENTRY,
+    ENTRY,
+    FACTOR,
+    JUDGED_AFTER,
+    NEWTON_JUDGED_AFTER,
+    USUAL,
 )
+from .rule import choose, choose_large, conditioning, newton_time, rows_meet
 
-#: Work before a first method is judged; where it may yet turn to Newton steps.
-PATIENCE, NEWTON = 50.0, 500.0
-#: What is left over what the second method takes, for a switch.
-FACTOR = 2.0
-#: Work a pass of APDC: a quarter more entries than A has, at twice the cost.
-APDC_COST = 2.6
-#: Work an entry touched; ``acf`` on columns streams through them.
-APDC_ENTRY, COLUMN_ENTRY = 2.0, 0.4
-#: The relative gap that expectations are for.
-USUAL = 1e-6
+if TYPE_CHECKING:
+    from ..api.monitor import History, Switch
 
 
-def way_out(
+@dataclass(frozen=True)
+class Fallback:
+    """The way on from a wrong pick: when to take it, and what makes the other solver.
+
+    ``due(history, tol)`` is asked after each gap check and may look at passes, operations and
+    gaps, never at the clock; ``make(start)`` gives the solver called ``after``.
+    """
+
+    before: str
+    after: str
+    due: Callable[[History, float], bool]
+    make: Callable[[object], object]
+
+
+def fallback(
     problem: Problem, first: Entry, make: Callable[[Entry, object], object], named: bool = False
-) -> Repair | None:
-    """The repair of ``first`` as a pick for ``problem``, or None where there is no other.
+) -> Fallback | None:
+    """The fallback from ``first`` as a pick for ``problem``, or None where there is no other.
 
     ``named``: the user asked for it by name, and gets no method of another name.
     """
@@ -74,7 +90,7 @@ def way_out(
         if named and name != first.name:
             return None
         entry = SOLVERS[name] if name == "newton" else SOLVERS[name].variant(problem)
-        return Repair(first.name, name, lambda *_: False, lambda start: make(entry, start))
+        return Fallback(first.name, name, lambda *_: False, lambda start: make(entry, start))
     if named:
         return None
     second = alternative(problem, first)
@@ -90,12 +106,13 @@ def way_out(
         enough = max(patience(problem, first), 0.5 * goal)
         return spent * unit >= enough and left * unit >= FACTOR * goal
 
-    return Repair(first.name, second, due, lambda start: make(entry, start))
+    return Fallback(first.name, second, due, lambda start: make(entry, start))
 
 
 def alternative(problem: Problem, first: Entry) -> str | None:
     """The method to turn to, of those that take the problem the one expected to be fastest."""
-    if first.name == "newton" or problem.penalty.l2 == 0.0 or problem.loss.name == "poisson":
+    if first.name == "newton" or problem.penalty.strong_convexity == 0.0 or (
+            problem.loss.name == "poisson"):
         return None  # it does not crawl; nothing but continuation; nothing but dual ascent
     others = ["apdc"]
     if newton_can(problem):
@@ -109,10 +126,10 @@ def alternative(problem: Problem, first: Entry) -> str | None:
 
 
 def lesson(problem: Problem, switched: Switch | None) -> str:
-    """The solver to begin with after a repair at another penalty: not again the wrong one."""
+    """The solver to begin with after a switch at another penalty: not again the wrong one."""
     if switched is None:
         return "auto"
-    first = resolve(problem, "auto", {})
+    first = admit(problem, choose(problem), {})
     same = (first.name, alternative(problem, first)) == (switched.before, switched.after)
     return switched.after if same else "auto"
 
@@ -121,19 +138,20 @@ def expected(problem: Problem, entry: Entry) -> float:
     """Work to a relative gap of USUAL, from scratch."""
     if entry.name == "newton":
         return newton_time(problem) / (ENTRY * max(problem.matrix.nnz, 1))
-    penalty, kappa = problem.penalty, 1.0 / max(conditioning(problem), 1e-300)
-    plain = penalty.l1 == 0.0 and not penalty.positive
+    plain, kappa = problem.penalty.quadratic, 1.0 / max(conditioning(problem), 1e-300)
     if entry.name == "apdc":
-        return (1.0 if plain else 2.0) * APDC_COST * (10.0 + 4.0 * math.sqrt(kappa))
-    rows = 50.0
+        passes = APDC_FIRST + APDC_PER_ROOT * math.sqrt(kappa)
+        return (1.0 if plain else 2.0) * APDC_PASS * passes
+    rows = APART
     if rows_meet(problem) or not plain:
-        rows = 30.0 + (5.0 if problem.loss.gamma else 20.0) * kappa
-    return min(rows, NEWTON) if may_turn(problem, entry) else rows
+        slope = ASCENT_PER_KAPPA if problem.loss.gamma else ASCENT_PER_KAPPA_WITH_KINKS
+        rows = ASCENT_FIRST + slope * kappa
+    return min(rows, NEWTON_JUDGED_AFTER) if may_turn(problem, entry) else rows
 
 
 def patience(problem: Problem, entry: Entry) -> float:
     """Work that a method gets before it is judged."""
-    return NEWTON if may_turn(problem, entry) else PATIENCE
+    return NEWTON_JUDGED_AFTER if may_turn(problem, entry) else JUDGED_AFTER
 
 
 def may_turn(problem: Problem, entry: Entry) -> bool:

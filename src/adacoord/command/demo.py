@@ -10,9 +10,9 @@ from rich.console import Console
 from scipy import sparse
 
 from ..api.solve import Result, solve
+from ..auto.rule import choose
 from ..kernels.compiling import on_compilation
 from ..problem import Problem
-from ..solvers.registry import choose
 
 #: The race is run to this relative gap; the peer has to come as close to the best objective.
 TOL = 1e-6

@@ -17,11 +17,12 @@ import numpy as np
 
 from ..api.monitor import History, Progress
 from ..api.solve import Result, solve
+from ..auto.rule import choose
 from ..data.columns import as_scipy
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
 from ..problem.losses import Loss
-from ..solvers.registry import SOLVERS, resolve
+from ..solvers.registry import SOLVERS, admit
 
 #: What is compared if nothing is asked for, as far as it can solve the problem.
 USUAL = ("apdc", "spdc", "dcd", "sdca", "sag", "lbfgs")
@@ -63,7 +64,7 @@ def contenders(text: str | None, problem: Problem) -> list[Contender]:
     if twice is not None:
         raise ValueError(f"--solvers {text!r}: {twice} is there twice; use --seeds to repeat it")
     for c in found:
-        entry = resolve(problem, c.solver, c.options)
+        entry = admit(problem, choose(problem) if c.solver == "auto" else c.solver, c.options)
         rng = np.random.Generator(np.random.PCG64(0))
         entry.load()(_small(problem), rng, None, **c.options)  # it may not like its options
     return found
@@ -71,7 +72,7 @@ def contenders(text: str | None, problem: Problem) -> list[Contender]:
 
 def _can(problem: Problem, name: str) -> bool:
     try:
-        resolve(problem, name, {})
+        admit(problem, name, {})
     except ValueError:
         return False
     return True

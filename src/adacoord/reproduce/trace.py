@@ -13,7 +13,7 @@ import numpy as np
 
 from ..problem import Problem
 from ..solvers.base import Solver
-from ..solvers.registry import resolve
+from ..solvers.registry import admit
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def trace(
     options.
     """
     judge = problem if judge is None else judge
-    made = solver if isinstance(solver, Solver) else resolve(problem, solver, options).load()(
+    made = solver if isinstance(solver, Solver) else admit(problem, solver, options).load()(
         problem, np.random.Generator(np.random.PCG64(seed)), None, **options)
     start = judge.null_value
     seen = [(0, 0.0, 0, start, math.nan)]

@@ -1,4 +1,4 @@
-"""What each solver can solve, and which one ``auto`` takes.
+"""What each solver can solve.
 
 The registry is consulted before any work: a pair of problem and solver that cannot work is
 refused in a sentence that names one that can.
@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-import numpy as np
-
 from ..problem import Problem
-from .newton.size import affordable, small, small_system, system_size, too_large
+from .newton.size import small, system_size, too_large
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Entry:
         """The entry that solves this problem under this name."""
         if self.small is not None and small(problem):
             return self.small
-        if self.nonnegative is not None and _nonnegative(problem):
+        if self.nonnegative is not None and nonnegative_least_squares(problem):
             return self.nonnegative
         sparse = problem.penalty.l1 > 0.0 and problem.loss.gamma > 0.0 and not problem.loss.blocks
         return self.columns if self.columns is not None and sparse else self
@@ -103,7 +101,7 @@ SOLVERS: dict[str, Entry] = {
 }
 
 
-def _nonnegative(problem: Problem) -> bool:
+def nonnegative_least_squares(problem: Problem) -> bool:
     """Least squares with x >= 0 and no penalty."""
     return (problem.loss.name == "squared" and problem.penalty.positive
             and not problem.has_certificate)
@@ -111,108 +109,26 @@ def _nonnegative(problem: Problem) -> bool:
 
 def newton_can(problem: Problem) -> bool:
     """Whether Newton's method takes the problem and its system fits into memory."""
-    penalty = problem.penalty
-    return (
-        problem.loss.differentiable and penalty.l1 == 0.0 and not penalty.positive
-        and not too_large(problem)
-    )
+    return (problem.loss.differentiable and problem.penalty.quadratic
+            and not too_large(problem))
 
 
 def lbfgs_can(problem: Problem) -> bool:
     """Whether L-BFGS takes the problem, with or without a penalty."""
-    penalty, loss = problem.penalty, problem.loss
-    return loss.gamma > 0.0 and not loss.blocks and penalty.l1 == 0.0 and not penalty.positive
+    loss = problem.loss
+    return loss.gamma > 0.0 and not loss.blocks and problem.penalty.quadratic
 
 
 #: What the solvers that need no penalty can do without one.
 _CAN = {"newton": newton_can, "lbfgs": lbfgs_can}
 
 
-def conditioning(problem: Problem) -> float:
-    """n l2 gamma/R^2, with the mean R^2 of the rows, and gamma = 1 for losses with kinks."""
-    squares = float(np.mean(problem.matrix.squared_norms)) or 1.0
-    return problem.n * problem.penalty.l2 * (problem.loss.gamma or 1.0) / squares
-
-
-def rows_meet(problem: Problem) -> bool:
-    """Whether rows have columns in common; where they have not, dual ascent needs few passes.
-
-    Margins put up with more of it than residuals: most duals of a classifier come to rest.
-    """
-    classifies = problem.loss.task == "classification"
-    return problem.n >= (2.0 if classifies else 0.5) * problem.d
-
-
-def choose(problem: Problem) -> str:
-    """The solver ``auto`` takes.
-
-    Newton's method where its systems are cheap (:mod:`.newton_size`).  ACF on working sets of
-    columns wherever there is an l1 and a smooth loss, unless l2 makes the problem
-    well-conditioned and outweighs l1: then dual ascent.  rcv1.subset, a9a and leukemia,
-    squared and logistic, l1 = l1_max/10 and /100, l2 = l1/100 and l1, to 1e-6: ACF is 1.6 to 100
-    times faster than APDC on all 24; 0.6 to 200 times as fast as dual ascent, behind it by more
-    than a tenth only on a9a (161 ms against 97, squared, and 280 against 242, logistic).
-
-    ACF on rows for l2 alone, wherever duals come to rest at bounds, Newton steps are cheap or the
-    problem is well-conditioned; APDC for what is left.  Seconds to a relative gap of 1e-6, ACF /
-    APDC (unit rows; one run on a busy machine: compare, do not quote):
-
-    ======================  ======================================================================
-    few columns             a9a, C = 100: hinge .39/1.66, logistic .29/.66, squared .11/.89
-    more columns than rows  rcv1.subset: hinge .46/2.5 (C = 1), 1.5/16 (100); logistic .53/.91 (100)
-    ... regression          rcv1.subset, squared: .45/1.3 (C = 1), 2.7/2.3 (10), 10 or more/5 (100)
-    tall, many columns      mnist: hinge .37/1.3 (C = 1), logistic .36/.68 (1), 3.8/1.5 (100)
-    ======================  ======================================================================
-
-    APDC needs about the square root of the passes of dual ascent, at two to three times their
-    cost (five, with an l1).  Poisson's dual is a barrier, which only dual ascent copes with.
-    What is wrong all the same, :mod:`adacoord.auto.fallback` repairs.
-    """
-    if small(problem) or _nonnegative(problem):
-        return "newton"
-    if problem.loss.blocks and newton_can(problem) and small_system(problem):
-        return "newton"
-    return choose_large(problem)
-
-
-def choose_large(problem: Problem) -> str:
-    """The same without regard to :mod:`.newton.small`: what goes on where that is stuck."""
-    from .newton import dual_proximal as dual_newton
-
-    penalty, gamma = problem.penalty, problem.loss.gamma
-    if newton_can(problem) and (penalty.l2 == 0.0 or affordable(problem)):
-        return "newton"
-    if not problem.has_certificate and lbfgs_can(problem):
-        return "lbfgs"
-    if problem.loss.blocks:
-        return "apdc"
-    good = conditioning(problem)
-    if penalty.l1 > 0.0 and gamma > 0.0:
-        rows = float(np.mean(problem.matrix.squared_norms)) ** 0.5
-        return "dcd" if good > 1.0 and penalty.l1 * rows <= penalty.l2 else "acf"
-    if penalty.l2 == 0.0:
-        return "apdc"
-    if penalty.l1 > 0.0 or penalty.positive:
-        if problem.loss.name == "poisson":
-            return "dcd"
-        easy = good > (0.03 if gamma == 0.0 and problem.loss.task == "classification" else 0.3)
-        return ("dcd" if gamma else "acf") if easy else "apdc"
-    easy = good > (0.3 if gamma else 0.03)
-    if easy or not rows_meet(problem) or problem.loss.name == "poisson":
-        return "acf"
-    # with kinks few rows keep their curvature, but far from the optimum they are too many
-    turns = dual_newton.within_reach(problem) if good > 1e-3 else (
-        dual_newton.affordable(problem, problem.active))
-    return "acf" if turns else "apdc"
-
-
-def resolve(problem: Problem, solver: str, options: dict) -> Entry:
-    """Check the solver against the problem and its options; ``auto`` is resolved here."""
+def admit(problem: Problem, name: str, options: dict) -> Entry:
+    """The entry of the solver called ``name``; refused where it cannot take the problem."""
     penalty = problem.penalty
-    name = choose(problem) if solver == "auto" else solver
     if not isinstance(name, str) or name not in SOLVERS:
         raise ValueError(
-            f"solver={solver!r}: not a solver; use one of auto, {', '.join(SOLVERS)}"
+            f"solver={name!r}: not a solver; use one of auto, {', '.join(SOLVERS)}"
         )
     entry = SOLVERS[name].variant(problem)
     if not problem.has_certificate and not entry.unpenalised:
@@ -222,7 +138,7 @@ def resolve(problem: Problem, solver: str, options: dict) -> Entry:
             "cannot solve it; add a small penalty such as l2=1e-8"
             + "".join(f', or use solver="{other}"' for other in able)
         )
-    if "quadratic" in entry.needs and (penalty.l1 > 0.0 or penalty.positive):
+    if "quadratic" in entry.needs and not penalty.quadratic:
         seen = f"l1={penalty.l1!r}" if penalty.l1 > 0.0 else "positive=True"
         raise ValueError(
             f'{seen}: solver="{name}" takes no penalty but l2; use solver="apdc"'
@@ -240,7 +156,7 @@ def resolve(problem: Problem, solver: str, options: dict) -> Entry:
             f'A has shape {problem.matrix.shape}: solver="newton" would factorise a matrix of '
             f"{size} x {size} numbers ({8e-9 * size * size:.0f} GB); {remedy}"
         )
-    if "strongly_convex" in entry.needs and penalty.l2 == 0.0:
+    if "strongly_convex" in entry.needs and penalty.strong_convexity == 0.0:
         raise ValueError(
             f'l2=0.0: solver="{name}" needs a strongly convex penalty; use l2 > 0, or '
             f'solver="apdc" for l1 alone'

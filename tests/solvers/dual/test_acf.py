@@ -11,12 +11,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC, LinearSVR
 
 import adacoord as ac
+from adacoord.auto.rule import choose
 from adacoord.problem.losses import MARGIN
 from adacoord.sampling.frequencies import LEAST, schedule, shuffle
 from adacoord.solvers import registry
 from adacoord.solvers.dual import kernels
 from adacoord.solvers.dual.acf import ORDERS, AdaptiveFrequencies
-from adacoord.solvers.registry import choose
 
 LOSSES = ["hinge", "squared_hinge", "smooth_hinge", "logistic", "squared", "huber",
           "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile",

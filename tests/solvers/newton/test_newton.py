@@ -14,6 +14,7 @@ from smooth_problems import SMOOTH, STORAGES, as_storage, gradient, make
 
 import adacoord as ac
 from adacoord import losses
+from adacoord.auto.rule import choose
 from adacoord.solvers.newton import newton
 from adacoord.solvers.newton import size as newton_size
 from adacoord.solvers.newton.kernels import (
@@ -23,7 +24,7 @@ from adacoord.solvers.newton.kernels import (
     sparse_gram,
 )
 from adacoord.solvers.newton.systems import Cholesky
-from adacoord.solvers.registry import SOLVERS, choose
+from adacoord.solvers.registry import SOLVERS
 
 
 @pytest.fixture(autouse=True)

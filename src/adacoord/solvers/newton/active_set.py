@@ -140,7 +140,7 @@ class Conditions:
         self.degenerate = True
         self.problem, penalty = problem, problem.penalty
         self.A, self.basis = problem.matrix.dense, None
-        self.sparse = penalty.l1 > 0.0 or penalty.positive
+        self.sparse = penalty.sparse
         if not self.sparse and problem.n < problem.d:
             self.basis, self.A = problem.matrix.row_space
         self.w = (np.ones(problem.n) if problem.weights is None else problem.weights) / problem.n
@@ -168,9 +168,7 @@ class Conditions:
             return Guess(rows, None, z, v)
         slopes = y if self.kinked else self.problem.loss.derivative(z, self.problem.b)
         moved = x - self.primal_step * (self.A.T @ (self.w * slopes) + penalty.l2 * x)
-        size = moved if penalty.positive else np.abs(moved)
-        columns = size > self.primal_step * penalty.l1
-        return Guess(rows, np.where(columns, np.sign(moved), 0.0), z, v)
+        return Guess(rows, np.sign(penalty.prox(moved, self.primal_step)), z, v)
 
     def _respond(self, z, y):
         """The dual prox, and the rows it leaves at a kink."""

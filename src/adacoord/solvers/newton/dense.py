@@ -242,8 +242,7 @@ class DenseNewton:
                 values = lapack.dpotrs(factor, right, lower=1)[0]
             step[S] = values
             slopes = gradient + self.H @ step
-        pull = -slopes if penalty.positive else np.abs(slopes)
-        beyond = pull > penalty.l1 + 1e-9 * np.max(np.abs(slopes), initial=0.0)
+        beyond = penalty.slack(slopes) < -1e-9 * np.max(np.abs(slopes), initial=0.0)
         right = np.sign(x + step) == signs
         return step if right.all() and not beyond[signs == 0.0].any() else None
 
