@@ -39,6 +39,8 @@ class Solver:
     estimate: float = math.inf
     #: Whether it is worth looking only when ``estimate`` says so, not at the start.
     patient: ClassVar[bool] = False
+    #: Whether it works by BLAS, which the monitor then holds to one thread.
+    uses_blas: ClassVar[bool] = False
     #: Whether it has nothing more to offer: another method may go on.
     stuck: bool = False
     #: Attributes that make up ``state()``, beside the random generator.

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from ...linalg.blas import one_thread
 from ...problem import Problem
 from .dense_kernels import respond
 from .kernels import expand_rows
@@ -83,8 +82,7 @@ class ActiveSet:
         return self.conditions.outside(self.t)
 
     def iterate(self) -> None:
-        with one_thread():
-            self.ended = self._iterate()
+        self.ended = self._iterate()
         if self.taken >= STEPS and not self.ended:
             self.ended = self.failed = True
 

@@ -24,7 +24,6 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ...kernels.codes import MARGIN
-from ...linalg.blas import one_thread
 from ...problem import Problem
 from .active_set import SINGULAR, reciprocal_condition, solve_symmetric
 from .dense_kernels import descend, expand_data, move
@@ -105,8 +104,7 @@ class DenseNewton:
 
     def iterate(self) -> None:
         """One step."""
-        with one_thread():
-            self.ended = self._iterate()
+        self.ended = self._iterate()
         self.failed = self.failed or not np.isfinite(self.c + self.t.sum())
         if self.taken >= STEPS and not self.ended:
             self.failed = True

@@ -39,6 +39,7 @@ class Newton(Solver):
     """Newton's method; see the module's docstring."""
 
     name = "newton"
+    uses_blas = True
     check_cost = 0.2  # a check after every iteration: it costs two of its many products
     _state = ("t", "c", "moved", "estimate")
 
@@ -70,10 +71,6 @@ class Newton(Solver):
     @property
     def intercept(self):
         return self.c
-
-    def advance(self, passes):
-        with one_thread():
-            super().advance(passes)
 
     def restore(self, state):
         super().restore(state)

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ...data.columns import as_scipy
-from ...linalg.blas import one_thread
 from ...problem import Problem
 from ..base import Solver
 
@@ -30,7 +29,7 @@ class NonNegativeLeastSquares(Solver):
     """Least squares with x >= 0 and no penalty; see the module's docstring."""
 
     name = "newton"
-    patient = True
+    patient = uses_blas = True
     check_cost = 20.0
     _state = ("point", "c", "stuck")
 
@@ -69,22 +68,21 @@ class NonNegativeLeastSquares(Solver):
 def solve_nonnegative(problem: Problem) -> tuple[np.ndarray, float] | None:
     """(x, c); None where the active sets find no end."""
     n, d = problem.matrix.shape
-    with one_thread():
-        R, means, target_mean = _triangle(problem)
-        lengths = np.linalg.norm(R[:, :d], axis=0)
-        # what is left of a constant column is the rounding of its mean
-        weight = 1.0 if problem.weights is None else float(np.max(problem.weights))
-        noise = 8.0 * np.finfo(np.float64).eps * np.sqrt(n * weight) * np.abs(means)
-        kept = np.flatnonzero(lengths > noise)
-        x = np.zeros(d)
-        if kept.size:
-            unit = float(np.linalg.norm(R[:, d])) or 1.0
-            try:
-                found, _ = nnls(R[:, kept] / lengths[kept], R[:, d] / unit,
-                                maxiter=STEPS * kept.size)
-                x[kept] = found / lengths[kept] * unit
-            except RuntimeError:  # too many steps
-                return None
+    R, means, target_mean = _triangle(problem)
+    lengths = np.linalg.norm(R[:, :d], axis=0)
+    # what is left of a constant column is the rounding of its mean
+    weight = 1.0 if problem.weights is None else float(np.max(problem.weights))
+    noise = 8.0 * np.finfo(np.float64).eps * np.sqrt(n * weight) * np.abs(means)
+    kept = np.flatnonzero(lengths > noise)
+    x = np.zeros(d)
+    if kept.size:
+        unit = float(np.linalg.norm(R[:, d])) or 1.0
+        try:
+            found, _ = nnls(R[:, kept] / lengths[kept], R[:, d] / unit,
+                            maxiter=STEPS * kept.size)
+            x[kept] = found / lengths[kept] * unit
+        except RuntimeError:  # too many steps
+            return None
     return x, target_mean - float(np.sum(means * x)) if problem.intercept else 0.0
 
 

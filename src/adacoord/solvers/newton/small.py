@@ -102,7 +102,7 @@ class SmallNewton(Solver):
 
     name = "newton"
     check_cost = 20.0
-    patient = True
+    patient = uses_blas = True
     _state = ("base_x", "base_c", "base_y", "stage", "width", "within", "tries")
 
     def __init__(self, problem, rng, start=None):
