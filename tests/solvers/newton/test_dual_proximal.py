@@ -16,9 +16,7 @@ from adacoord.solvers.newton.dual_proximal import (
     affordable,
     respond,
     slope_along,
-    solve,
     step_length,
-    weighted_gram,
 )
 
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr", "unsorted"])
@@ -69,18 +67,6 @@ def test_the_derivative_of_the_response(loss):
     assert slope_along(*law, z, dz, 0.4, b, center, sigma, w) == pytest.approx((w * y) @ dz)
 
 
-@STORAGES
-def test_gram(storage):
-    A, _ = make("squared", storage=storage)
-    dense = A if storage == "dense" else A.toarray()
-    problem = ac.Problem(A, np.arange(200.0), l2=1.0)
-    rows, w = np.array([3, 4, 7, 100], dtype=np.uint32), np.random.default_rng(2).random(200)
-    H = np.zeros((8, 8))
-    weighted_gram(*problem.matrix.arrays, rows, w, H)
-    expected = (dense[rows].T * w[rows]) @ dense[rows]
-    np.testing.assert_allclose(H, np.tril(expected), atol=1e-12)
-
-
 @pytest.mark.parametrize("root", [1e-5, 0.01, 0.3, 0.99, 5.0])
 @pytest.mark.parametrize("power", [0.2, 1.0, 5.0])
 def test_step_length(root, power):
@@ -90,16 +76,6 @@ def test_step_length(root, power):
     t = step_length(slope, 2.0)
     assert 0.0 < t <= 1.0
     assert slope(t) <= OVER * 2.0 and (t == 1.0 or slope(t) >= SHORT * 2.0)
-
-
-def test_solve_survives_rounding():
-    rng = np.random.default_rng(3)
-    B = rng.standard_normal((6, 3))
-    for H in (B @ B.T, B @ B.T - 1e-15 * np.eye(6)):  # of rank 3
-        right = B @ np.ones(3)
-        np.testing.assert_allclose(H @ solve(np.tril(H), right), right, atol=1e-6)
-    np.testing.assert_allclose(solve(np.diag([2.0, 4.0]), np.ones(2)), [0.5, 0.25])
-    assert np.isnan(solve(np.zeros((2, 2)), np.ones(2))).all()
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared"])

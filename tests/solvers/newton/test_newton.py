@@ -15,15 +15,15 @@ from smooth_problems import SMOOTH, STORAGES, as_storage, gradient, make
 import adacoord as ac
 from adacoord import losses
 from adacoord.auto.rule import choose
+from adacoord.kernels.gram import sparse_gram
+from adacoord.linalg.cholesky import Cholesky
 from adacoord.solvers.newton import newton
 from adacoord.solvers.newton import size as newton_size
 from adacoord.solvers.newton.kernels import (
     along_line,
     along_line_blocks,
     expand_blocks,
-    sparse_gram,
 )
-from adacoord.solvers.newton.systems import Cholesky
 from adacoord.solvers.registry import SOLVERS
 
 

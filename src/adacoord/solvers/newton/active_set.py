@@ -26,8 +26,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
+from ...linalg.cholesky import definite, solve_symmetric
 from ...problem import Problem
 from .dense_kernels import respond
 from .kernels import expand_rows
@@ -36,8 +36,6 @@ from .kernels import expand_rows
 UNKNOWNS = 400
 #: Steps of one attempt.
 STEPS = 20
-#: Systems of a smaller reciprocal condition number are solved by their singular values.
-SINGULAR = 1e-13
 
 
 class ActiveSet:
@@ -226,13 +224,13 @@ class Conditions:
             # sum dp = -total, times any number, may be added to each equation: it makes the
             # intercept's ones part of a matrix that is definite with up to d + 1 rows
             shift = float(G.trace()) / k if intercept else 0.0
-            factor, failed = lapack.dpotrf(G + shift, lower=1)
-            if not failed and reciprocal_condition(factor) > SINGULAR:
+            factor = definite(G + shift)
+            if factor is not None:
                 right = -(missing + B @ gradient / l2) - shift * total
-                dp = lapack.dpotrs(factor, right, lower=1)[0]
+                dp = factor.solve(right)
                 dc = 0.0
                 if intercept:
-                    ones = lapack.dpotrs(factor, np.ones(k), lower=1)[0]
+                    ones = factor.solve(np.ones(k))
                     dc = -(total + float(dp.sum())) / float(ones.sum())
                     dp = dp + dc * ones
                 return -(gradient + B.T @ dp) / l2, dc, dp
@@ -256,7 +254,8 @@ class Conditions:
         d, intercept = gradient.size, self.problem.intercept
         if intercept:
             B, gradient = np.column_stack([B, np.ones(len(B))]), np.append(gradient, total)
-        M = _gram(B, self.w * curvature)
+        weight = self.w * curvature
+        M = (B.T * weight) @ B
         M[np.arange(d), np.arange(d)] += self.problem.penalty.l2
         delta = solve_symmetric(M, -gradient, exact=True)
         if delta is None:
@@ -269,41 +268,3 @@ class Conditions:
         y, p, curvature = np.empty(n), np.empty(n), np.empty(n)
         expand_rows(*self.law, z, self.problem.b, np.ones(n), y, p, curvature)
         return y, curvature
-
-
-def reciprocal_condition(factor: np.ndarray) -> float:
-    """About the reciprocal condition number of LL', from the diagonal of L."""
-    diagonal = factor.diagonal()
-    return float(diagonal.min() / diagonal.max()) ** 2
-
-
-def _gram(B, weight):
-    """B' diag(weight) B over the rows that have a weight: few, for the losses of margins."""
-    rows = np.flatnonzero(weight)
-    if rows.size < 0.7 * weight.size:
-        B, weight = B[rows], weight[rows]
-    return (B.T * weight) @ B
-
-
-def solve_symmetric(M, right, exact):
-    """The shortest solution: degenerate optima leave directions that are free.
-
-    Where there is none, as where no row bends in the direction of the intercept, None if it has
-    to be ``exact``: more rows guessed at a kink than fit there leave the next guess a better one.
-    """
-    if right.size == 0:  # x = 0 without an intercept, and nothing at a kink
-        return right
-    scale = np.sqrt(np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300))
-    scaled, right = M / np.outer(scale, scale), right / scale
-    factors, pivots, failed = lapack.dgetrf(scaled)
-    if not failed:
-        condition, failed = lapack.dgecon(factors, np.abs(scaled).sum(axis=0).max(initial=0.0))
-        if condition > SINGULAR and not failed:
-            return lapack.dgetrs(factors, pivots, right)[0] / scale
-    if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
-        return None  # an overflow: no step is worth trying
-    delta = np.linalg.lstsq(scaled, right, rcond=SINGULAR)[0]
-    missed = np.max(np.abs(scaled @ delta - right), initial=0.0)
-    if exact and missed > 1e-6 * np.max(np.abs(right), initial=0.0):
-        return None
-    return delta / scale

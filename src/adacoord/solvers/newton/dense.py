@@ -21,11 +21,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
 
 from ...kernels.codes import MARGIN
+from ...linalg.cholesky import definite, solve_symmetric
 from ...problem import Problem
-from .active_set import SINGULAR, reciprocal_condition, solve_symmetric
 from .dense_kernels import descend, expand_data, move
 from .kernels import along_line
 from .newton import ROUNDING, line_search
@@ -112,7 +111,7 @@ class DenseNewton:
 
     #: What ``state()`` holds beside the arrays of an expansion; some are made by a first step.
     _state = ("t", "c", "z", "value", "bent", "settled", "moved", "taken", "exact", "ended",
-              "failed", "flat", "singular", "H", "factor", "mean", "mass")
+              "failed", "flat", "H", "mean", "mass")
 
     def state(self) -> dict:
         """Plain arrays and numbers, for :meth:`restore` after the same ``begin``."""
@@ -125,6 +124,8 @@ class DenseNewton:
                 self._work[int(name[4:])][...] = value
             else:
                 setattr(self, name, value.copy() if value.ndim else value.item())
+        if not self.sparse and hasattr(self, "H"):
+            self.factor = definite(self.H)
 
     def _expand(self) -> int:
         y, bend, slope, rows = self._work
@@ -178,17 +179,15 @@ class DenseNewton:
         if self.sparse:
             self._eliminate(H)
         else:
-            self.H = H
-            self.factor, failed = lapack.dpotrf(H.T, lower=1)
-            self.singular = failed or reciprocal_condition(self.factor) < SINGULAR
+            self.H, self.factor = H, definite(H)
 
     def _solve(self, gradient):
-        if self.singular:  # as with an intercept, more columns than rows and next to no penalty
+        if self.factor is None:  # as with an intercept, more columns than rows, hardly a penalty
             step = solve_symmetric(self.H, -gradient, exact=True)
             # with kinks rounded off another width follows: less than the whole step will do
             return solve_symmetric(self.H, -gradient, exact=False) if step is None and (
                 self.rough) else step
-        return lapack.dpotrs(self.factor, -gradient, lower=1)[0]
+        return self.factor.solve(-gradient)
 
     # ---- zeros and signs ----------------------------------------------------------------
 
@@ -231,13 +230,13 @@ class DenseNewton:
         if S.size:
             right = -(slopes[S] + penalty.l1 * signs[S])
             H = self.H[np.ix_(S, S)]
-            factor, failed = lapack.dpotrf(H, lower=1)
-            if failed or reciprocal_condition(factor) < SINGULAR:  # columns that repeat others
+            factor = definite(H)
+            if factor is None:  # columns that repeat others
                 values = solve_symmetric(H, right, exact=True)
                 if values is None:
                     return None
             else:
-                values = lapack.dpotrs(factor, right, lower=1)[0]
+                values = factor.solve(right)
             step[S] = values
             slopes = gradient + self.H @ step
         beyond = penalty.slack(slopes) < -1e-9 * np.max(np.abs(slopes), initial=0.0)

@@ -18,11 +18,12 @@ of ACF, which alone takes 768 and 563 (liblinear on w8a: over 30,000); 77 on w8a
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ...kernels.jit import FAST, jit
+from ...kernels.jit import jit
 from ...kernels.loss import dual_prox, dual_prox_slope
 from ...linalg.blas import one_thread
+from ...linalg.cholesky import Cholesky
+from ...linalg.gram import weighted_gram
 
 #: sigma over the mean step of coordinate ascent in the first stage; over 1/gamma for smooth losses.
 FIRST, FIRST_SMOOTH, GROWTH = 10.0, 1e4, 2.0
@@ -87,15 +88,17 @@ def newton_step(problem, weight, center, sigma, largest, fresh, x, c, z):
     curved = np.flatnonzero(weight * h)
     d = x.size
     H = np.zeros((d + problem.intercept, d + problem.intercept))
-    weighted_gram(*matrix.arrays, curved.astype(np.uint32), weight * h, H)
+    with one_thread():
+        H[:d, :d] = weighted_gram(matrix, weight * h)
     H[np.arange(d), np.arange(d)] += l2
     gradient = gx
     if problem.intercept:
         gradient = np.append(gx, gc)
-        H[-1, :-1] = matrix.tdot(weight * h)
+        H[-1, :-1] = H[:-1, -1] = matrix.tdot(weight * h)
         # without a curved row nothing holds c, and rounding may undo what little does
         H[-1, -1] = (held or 1.0) * (1.0 + 1e-10)
-    step = solve(H, -gradient)
+    with one_thread():
+        step = Cholesky(H).solve(-gradient)
     dx, dc = step[:d], (float(step[-1]) if problem.intercept else 0.0)
     dz = matrix.dot(dx) + dc
     linear, square = l2 * float(np.sum(x * dx)), l2 * float(np.sum(dx * dx))
@@ -110,21 +113,6 @@ def newton_step(problem, weight, center, sigma, largest, fresh, x, c, z):
     sizes = matrix.row_sizes[curved].astype(np.float64)
     touched += matrix.nnz + int(np.sum(sizes * sizes))
     return center, sigma, False, x, c, z, y, touched
-
-
-def solve(H: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """H^{-1} right for the lower triangle of a matrix that only rounding makes indefinite."""
-    ridge = 0.0
-    while True:
-        try:
-            with one_thread():
-                factor = cho_factor(H + np.diag(np.full(right.size, ridge)) if ridge else H,
-                                    lower=True, check_finite=False)
-                return cho_solve(factor, right, check_finite=False)
-        except LinAlgError:
-            ridge = max(100.0 * ridge, 1e-14 * float(np.abs(np.diag(H)).max()))
-            if not 0.0 < ridge < np.inf:
-                return np.full(right.size, np.nan)
 
 
 def step_length(slope, first: float) -> float:
@@ -164,22 +152,3 @@ def slope_along(code, alpha, epsilon, lo, hi, z, dz, t, b, center, sigma, weight
         total += weight[i] * dz[i] * dual_prox(
             code, alpha, epsilon, lo, hi, at, b[i], center[i], sigma)
     return total
-
-
-@jit(fastmath=FAST)
-def weighted_gram(indptr, indices, data, rows, weight, H):
-    """The lower triangle of H += sum_i w_i a_i a_i'."""
-    for t in range(rows.shape[0]):
-        i = np.uint64(rows[t])
-        start, stop = indptr[i], indptr[i + np.uint64(1)]
-        for k in range(start, stop):
-            scaled = weight[i] * data[k]
-            if indices is None:
-                j = k - start
-                for m in range(start, k + np.uint64(1)):
-                    H[j, m - start] += scaled * data[m]
-            else:
-                j = indices[k]
-                for m in range(start, stop):
-                    if indices[m] <= j:
-                        H[j, indices[m]] += scaled * data[m]

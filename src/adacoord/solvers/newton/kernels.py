@@ -105,26 +105,3 @@ def along_line_blocks(z, dz, b, weight, t):
         slope += weight[i] * first
         bend += weight[i] * max(square - mean * mean, 0.0)
     return total, slope, bend
-
-
-@jit
-def sparse_gram(indptr, indices, data, bend, out):
-    """out = A' diag(bend) A for CSR rows in any order of columns.
-
-    Each pair of entries of a row once, then the halves are added: 3.4 M pairs for a9a, against
-    250 M multiply-adds of a dense product.
-    """
-    one = np.uint64(1)
-    for i in range(np.uint64(bend.shape[0])):
-        if bend[i] != 0.0:
-            for p in range(indptr[i], indptr[i + one]):
-                scaled = bend[i] * np.float64(data[p])
-                row = indices[p]
-                out[row, row] += 0.5 * scaled * np.float64(data[p])
-                for q in range(p + one, indptr[i + one]):
-                    out[row, indices[q]] += scaled * np.float64(data[q])
-    for j in range(np.uint64(out.shape[0])):
-        for k in range(j + one):
-            total = out[j, k] + out[k, j]
-            out[j, k] = total
-            out[k, j] = total

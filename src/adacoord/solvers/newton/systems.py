@@ -22,19 +22,18 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import helmert
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ...data.columns import as_scipy
+from ...kernels.gram import sparse_gram
 from ...linalg.blas import one_thread
+from ...linalg.cholesky import Cholesky
+from ...linalg.gram import BLOCK, weighted_gram
 from ...problem import Problem
-from .kernels import sparse_gram
 from .size import dual_side
 
 #: Of the diagonal, where nothing else makes the system definite: the null directions of an
 #: unpenalised problem stay where they are, the others lose a share of 1e-12 cond(H) an iteration.
 RIDGE = 1e-12
-#: Entries of the blocks of rows that dense products are made of (32 MB).
-BLOCK = 2**22
 
 
 def smaller_side(problem: Problem):
@@ -42,27 +41,6 @@ def smaller_side(problem: Problem):
     if problem.loss.blocks:
         return Multinomial(problem)
     return Kernel(problem) if dual_side(problem) else Primal(problem)
-
-
-class Cholesky:
-    """H = L L', with a ridge where H is not definite to rounding; ``H`` is overwritten."""
-
-    def __init__(self, H: np.ndarray, ridge: float = 0.0):
-        diagonal = H.diagonal().copy()
-        scale = np.where(diagonal > 0.0, diagonal, 1.0)
-        corner = np.einsum("ii->i", H)
-        while True:
-            corner[:] = diagonal + ridge * scale
-            # a symmetric C array is its own Fortran transpose; the lower half of H stays
-            self.factor, failed = dpotrf(H.T, lower=1, clean=0, overwrite_a=1)
-            if not failed:
-                return
-            ridge = max(100.0 * ridge, 1e-14)
-            H[:] = np.tril(H, -1)
-            H += H.T.copy()
-
-    def solve(self, r: np.ndarray) -> np.ndarray:
-        return dpotrs(self.factor, r, lower=1)[0]
 
 
 class Primal:
@@ -94,13 +72,7 @@ class Primal:
         centre = np.zeros(m.shape[1])
         if self.problem.intercept:
             centre = m.tdot(D) / self.total
-        if m.is_dense:
-            H = _dense_gram(as_scipy(m), centre, np.sqrt(D))
-        else:
-            H = np.zeros((m.shape[1], m.shape[1]))
-            sparse_gram(*m.arrays, D, H)
-            if self.problem.intercept:
-                H -= self.total * np.multiply.outer(centre, centre)
+        H = weighted_gram(m, D, centre if self.problem.intercept else None)
         np.einsum("ii->i", H)[:] += self.l2
         self.centre, self.factor = centre, Cholesky(H, self.ridge)
 
@@ -236,15 +208,3 @@ class Multinomial:
         moved = -self.factor.solve(g.T.ravel()).reshape(t.shape[1], -1).T
         dc = self.Q @ moved[d] if self.problem.intercept else np.zeros(self.Q.shape[0])
         return np.ascontiguousarray(moved[:d]), dc
-
-
-def _dense_gram(A: np.ndarray, centre: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """sum_i root_i^2 (a_i - centre)(a_i - centre)': nothing cancels where means are large."""
-    n, d = A.shape
-    H = np.zeros((d, d))
-    rows = max(1, BLOCK // d)
-    for i in range(0, n, rows):
-        part = A[i : i + rows] - centre
-        part *= root[i : i + rows, None]
-        H += part.T @ part
-    return H
