@@ -223,7 +223,7 @@ def test_nonnegative_in_parts_and_refused():
     X, t = unequal()
     mixed = ac.Ridge(alpha=[0.0, 1.0], positive=True).fit(X, np.column_stack([t, t]))
     assert np.isnan(mixed.dual_gap_[0]) and mixed.relative_gap_[1] <= 1e-4
-    with pytest.raises(ValueError, match=r"X has shape \(2100, 2100\).*give a small penalty"):
+    with pytest.raises(ValueError, match=r"A has shape \(2100, 2100\).*give a small penalty"):
         ac.Lasso(alpha=0.0, positive=True).fit(sparse.eye(2100, format="csr"), np.ones(2100))
     for other in (ac.ERMRegressor("huber", l2=0.0, positive=True),
                   ac.Ridge(alpha=0.0, positive=True, solver="cd")):

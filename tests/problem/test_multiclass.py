@@ -13,6 +13,7 @@ from scipy import optimize, sparse
 
 import adacoord as ac
 from adacoord import losses as ls
+from adacoord.data.matrix import as_matrix
 
 LOSS = ls.Multinomial()
 SETTINGS = settings(max_examples=60, deadline=None)
@@ -371,7 +372,7 @@ def test_products_with_matrices(density, dtype):
         A, _ = make(17, d, density=density)
         A = A.astype(dtype)
         full = (A.toarray() if sparse.issparse(A) else A).astype(np.float64)
-        matrix = ac.problem.as_matrix(A)
+        matrix = as_matrix(A)
         for K in (1, 2, 5):
             X, V = rng.standard_normal((d, K)), rng.standard_normal((17, K))
             np.testing.assert_allclose(matrix.dot(X), full @ X, rtol=0, atol=1e-13)

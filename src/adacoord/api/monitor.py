@@ -149,8 +149,9 @@ class Monitor:
                 solver = make_solver()
             if start is not None:
                 self._look(*start_point(self.problem, start))
-            # a patient solver is looked at when it says so, unless there is a point already
-            reason = "" if solver.patient and self._last is None else self.check(solver)
+            # a patient solver is looked at when it says so, unless nothing is left to do
+            ready = not solver.patient or (self._last is not None and self._all_rounding)
+            reason = self.check(solver) if ready else ""
             while not reason:
                 step = check_interval(solver.passes, solver.check_cost)
                 step = sooner(step, self.history, self.tol)

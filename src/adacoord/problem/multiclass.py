@@ -54,10 +54,6 @@ def into_domain(y: np.ndarray, b: np.ndarray) -> np.ndarray:
     return from_simplex(p / np.maximum(rest, 1.0), b)
 
 
-#: Newton's steps of a balance, and the longest of them in the logarithms of the factors.
-STEPS, LONGEST = 8, 2.0
-
-
 def balance(y: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
     r"""Make sum_i w_i y_i = 0 for a ``y`` in the domain, without leaving it.
 
@@ -66,27 +62,21 @@ def balance(y: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
     y_{ik}` between classes is a circulation.  All of this is in terms of y itself, never of
     p = y + e_b, so that small y keep their digits.
 
-    Factors :math:`e^{t_k - t_j}` for the flows come first (a share of each y_ik costs D next to
-    nothing near the optimum): they balance at the minimum of :math:`\sum F_{jk} e^{t_k - t_j}`, by
-    Newton's method.  What is left goes from all rows of the classes that get too much to the
-    classes that get too little; rows that then give more than 1 scale all of y down.
+    What class k gets is scaled by s_k, :math:`s_k \sum_j F_{jk} = \sum_j F_{kj} s_j` (a share of
+    each y_ik, which costs D next to nothing near the optimum, and asks of no light class more than
+    it has); what rounding leaves goes from the rows of the classes that get too much to the classes
+    that get too little; and rows that then give more than 1 scale all of y down.
     """
-    n_classes, rows = y.shape[1], np.arange(b.size)
+    rows = np.arange(b.size)
     given = y.copy()
     given[rows, b] = 0.0
-    mass = np.bincount(b, w, n_classes)
-    factors = np.exp(_potentials(_flow(given, b, w)))
-    given *= factors / factors[b][:, None]
-    for _ in range(3):  # the first sums may be of large numbers
+    flow = _flow(given, b, w)
+    if ((flow.sum(axis=0) == 0.0) & (flow.sum(axis=1) > 0.0)).any():  # nothing to be scaled
+        given = _topped_up(given, flow, b, w)
         flow = _flow(given, b, w)
-        surplus = flow.sum(axis=0) - flow.sum(axis=1)
-        more, less = np.maximum(surplus, 0.0), np.maximum(-surplus, 0.0)
-        if not less.any():
-            break
-        share = np.divide(more, mass, out=np.zeros(n_classes), where=mass > 0.0)
-        extra = share[b][:, None] * (less / less.sum())
-        extra[rows, b] = 0.0
-        given += extra
+    given *= _shares(flow)
+    for _ in range(2):  # the first sums may be of large numbers
+        given = _topped_up(given, _flow(given, b, w), b, w)
     given /= max(float(given.sum(axis=1).max(initial=0.0)), 1.0)
     return from_simplex(given, b)
 
@@ -98,22 +88,40 @@ def _flow(given: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.stack([np.bincount(b, column, n_classes) for column in weighted.T], axis=1)
 
 
-def _potentials(flow: np.ndarray) -> np.ndarray:
-    """t that minimises sum_jk F_jk exp(t_k - t_j), or is on the way there."""
-    t = np.zeros(len(flow))
-    largest = flow.max(initial=0.0)
-    if largest == 0.0:
-        return t
-    flow = flow / largest
-    for _ in range(STEPS):
-        factors = np.exp(t)
-        F = flow * (factors / factors[:, None])
-        got, gave = F.sum(axis=0), F.sum(axis=1)
-        if (np.abs(got - gave) <= 1e-15 * (got + gave)).all():
-            break
-        H = np.diag(got + gave) - F - F.T
-        scale = np.sqrt(np.maximum(H.diagonal(), 1e-300))  # classes of all sizes
-        step = -np.linalg.lstsq(H / np.outer(scale, scale), (got - gave) / scale, rcond=1e-12)[0]
-        t += np.clip(step / scale, -LONGEST, LONGEST)
-        t -= t.mean()
-    return t
+def _topped_up(given: np.ndarray, flow: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Balanced by what rows give in addition, the same from every row of a class."""
+    surplus = flow.sum(axis=0) - flow.sum(axis=1)
+    more, less = np.maximum(surplus, 0.0), np.maximum(-surplus, 0.0)
+    if not less.any():
+        return given
+    mass = np.bincount(b, w, given.shape[1])
+    share = np.divide(more, mass, out=np.zeros_like(more), where=mass > 0.0)
+    extra = share[b][:, None] * (less / less.sum())
+    extra[np.arange(b.size), b] = 0.0
+    return given + extra
+
+
+def _shares(flow: np.ndarray) -> np.ndarray:
+    """s >= 0 with s_k sum_j F_jk = sum_j F_kj s_j: 1 on the average.
+
+    The stationary distribution of a Markov chain with the rates F', by elimination without
+    subtractions (Grassmann, Taksar and Heyman 1985): every s_k to its own last digits, whatever
+    the weights of the classes.
+    """
+    rates, K = flow.T.copy(), len(flow)
+    np.einsum("ii->i", rates)[:] = 0.0
+    for k in range(K - 1, 0, -1):
+        out = rates[k, :k].sum()
+        if out > 0.0:
+            rates[:k, k] /= out
+            rates[:k, :k] += np.multiply.outer(rates[:k, k], rates[k, :k])
+            np.einsum("ii->i", rates)[:] = 0.0
+        else:
+            rates[:k, k] = 0.0
+    s = np.zeros(K)
+    s[0] = 1.0
+    for k in range(1, K):
+        s[k] = s[:k] @ rates[:k, k]
+    got = flow.sum(axis=0)
+    total = float(s @ got)
+    return s * (got.sum() / total) if total > 0.0 else np.ones(K)

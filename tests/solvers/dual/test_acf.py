@@ -11,12 +11,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC, LinearSVR
 
 import adacoord as ac
+from adacoord.auto import rule
 from adacoord.auto.rule import choose
 from adacoord.problem.losses import MARGIN
 from adacoord.sampling.frequencies import LEAST, schedule, shuffle
-from adacoord.solvers import registry
 from adacoord.solvers.dual import kernels
 from adacoord.solvers.dual.acf import ORDERS, AdaptiveFrequencies
+from adacoord.solvers.newton import size
 
 LOSSES = ["hinge", "squared_hinge", "smooth_hinge", "logistic", "squared", "huber",
           "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile",
@@ -247,7 +248,8 @@ def test_frequencies_need_fewer_passes_where_it_is_hard():
 
 
 def test_auto(monkeypatch):
-    monkeypatch.setattr(registry, "affordable", lambda problem: False)  # of Newton's method
+    monkeypatch.setattr(size, "SMALL", 0)
+    monkeypatch.setattr(rule, "newton_is_cheaper", lambda problem: False)
     A, b = words(100, 400, seed=3)
     tall, c = make("hinge", n=400, d=200, density=1.0)  # too long rows for Newton steps
     for problem, name in (
