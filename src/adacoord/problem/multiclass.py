@@ -108,7 +108,9 @@ def _shares(flow: np.ndarray) -> np.ndarray:
     subtractions (Grassmann, Taksar and Heyman 1985): every s_k to its own last digits, whatever
     the weights of the classes.
     """
-    rates, K = flow.T.copy(), len(flow)
+    K = len(flow)
+    order = np.argsort(-flow.sum(axis=1), kind="stable")  # who gives nothing goes first, and gets 0
+    rates = flow.T[np.ix_(order, order)]
     np.einsum("ii->i", rates)[:] = 0.0
     for k in range(K - 1, 0, -1):
         out = rates[k, :k].sum()
@@ -118,10 +120,11 @@ def _shares(flow: np.ndarray) -> np.ndarray:
             np.einsum("ii->i", rates)[:] = 0.0
         else:
             rates[:k, k] = 0.0
-    s = np.zeros(K)
-    s[0] = 1.0
+    ordered = np.zeros(K)
+    ordered[0] = 1.0
     for k in range(1, K):
-        s[k] = s[:k] @ rates[:k, k]
-    got = flow.sum(axis=0)
+        ordered[k] = ordered[:k] @ rates[:k, k]
+    s, got = np.empty(K), flow.sum(axis=0)
+    s[order] = ordered
     total = float(s @ got)
     return s * (got.sum() / total) if total > 0.0 else np.ones(K)
