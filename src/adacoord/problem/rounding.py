@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 EPS = float(np.finfo(np.float64).eps)
-#: A cheap bound of at most this share of P - D is as good as a sharp one.
-NEGLIGIBLE = 0.01
+#: A cheap bound of at most this share of P - D, or of P itself, is as good as a sharp one.
+NEGLIGIBLE, INVISIBLE = 0.01, 1e-13
 
 
 def allowance(problem: Problem, x, c, y, u, primal: float, dual: float) -> float:
@@ -49,7 +49,7 @@ def allowance(problem: Problem, x, c, y, u, primal: float, dual: float) -> float
     terms = abs(primal) + abs(dual) + 2.0 * conjugate
     if problem.loss.name != "poisson":  # whose slopes have no bound
         total = imbalance + EPS * (terms + _by_norms(problem, x, c, y, other, primal))
-        if total <= NEGLIGIBLE * (primal - dual):
+        if total <= max(NEGLIGIBLE * (primal - dual), INVISIBLE * max(abs(primal), abs(dual))):
             return total
     return imbalance + EPS * (terms + _by_rows(problem, x, c, y, other))
 
