@@ -14,7 +14,7 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord import losses as ls
-from adacoord.io import Model, load_svmlight
+from adacoord.io import load_svmlight
 
 A = np.array([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5], [1.0, 1.0]])
 B = np.array([1.0, -1.0, 1.0, -1.0])
@@ -283,7 +283,8 @@ def test_a_start_with_an_intercept_where_there_is_none(solver):
 
 
 def model_bytes(folder):
-    ac.save_model(Model(coef=np.ones(3)), folder / "whole")
+    A, b = good()
+    ac.save_model(ac.Ridge().fit(A, b), folder / "whole")
     return (folder / "whole").read_bytes()
 
 
@@ -308,7 +309,7 @@ def test_svmlight(tmp_path, name, content, message):
     (lambda whole: b"1 1:2\n", r"m: this is not an adacoord model file \(it starts with b'1 1:2"),
     (lambda whole: whole[:-1], "m: this model file is damaged .*digest"),
     (lambda whole: whole[:-9] + b"x" + whole[-8:], "m: this model file is damaged .*digest"),
-    (lambda whole: whole.replace(b"MODEL-1", b"MODEL-9"), "m: .*format 9, .*upgrade"),
+    (lambda whole: whole.replace(b"MODEL-3", b"MODEL-9"), "m: .*format 9, .*upgrade"),
 ])
 def test_model(tmp_path, damage, message):
     (tmp_path / "m").write_bytes(damage(model_bytes(tmp_path)))

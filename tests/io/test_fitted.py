@@ -17,7 +17,7 @@ import adacoord as ac
 from adacoord import estimators, load_model, save_model
 from adacoord.api.monitor import History, Switch
 from adacoord.command.cli import app
-from adacoord.io import Model, fitted, load_svmlight, save_svmlight
+from adacoord.io import fitted, load_svmlight, save_svmlight
 from adacoord.io.digested import read_digested, write_digested
 
 
@@ -206,9 +206,9 @@ def test_damage_is_refused(saved):
 
 
 def test_a_format_of_the_future(saved):
-    _, arrays, facts = read_digested(saved, "MODEL", 2)
-    write_digested(saved, "MODEL", 3, arrays, facts)
-    with pytest.raises(ValueError, match="has format 3, and this adacoord reads formats up to 2"):
+    _, arrays, facts = read_digested(saved, "MODEL", 3)
+    write_digested(saved, "MODEL", 4, arrays, facts)
+    with pytest.raises(ValueError, match="has format 4, and this adacoord reads formats up to 3"):
         load_model(saved)
 
 
@@ -230,8 +230,8 @@ def test_a_format_of_the_future(saved):
     ({"learnt": {"coef_": {"sparse": [{"list": [1, 2]}]}}}, "does not hold a model"),
 ])
 def test_a_right_digest_over_wrong_content(saved, change, message):
-    _, arrays, facts = read_digested(saved, "MODEL", 2)
-    write_digested(saved, "MODEL", 2, arrays, facts | change)
+    _, arrays, facts = read_digested(saved, "MODEL", 3)
+    write_digested(saved, "MODEL", 3, arrays, facts | change)
     with pytest.raises(ValueError, match=message):
         load_model(saved)
 
@@ -263,7 +263,7 @@ def test_what_nothing_could_be_predicted_with(saved, attribute, value, message, 
     setattr(model, attribute, value)
     with pytest.raises(ValueError, match=message):
         save_model(model, saved)
-    monkeypatch.setattr(fitted, "_check", lambda model: None)  # a file by somebody else
+    monkeypatch.setattr(fitted, "check_fitted", lambda model: None)  # a file by somebody else
     save_model(model, saved)
     monkeypatch.undo()
     with pytest.raises(ValueError, match=f"it does not hold a model .{message}"):
@@ -274,7 +274,7 @@ def test_sparse_indices_out_of_range(saved):
     arrays = {"d": np.ones(1), "i": np.array([99]), "p": np.array([0, 1])}
     parts = [{"list": [1, 3]}, *({"array": k} for k in "dip")]
     facts = {"estimator": "LinearSVC", "params": {}, "learnt": {"coef_": {"sparse": parts}}}
-    write_digested(saved, "MODEL", 2, arrays, facts)
+    write_digested(saved, "MODEL", 3, arrays, facts)
     with pytest.raises(ValueError, match="does not hold a model"):
         load_model(saved)
 
@@ -354,18 +354,19 @@ def test_certify_refuses_other_data(files, tmp_path):
         run.exception)
 
 
-def test_certify_of_a_plain_model(tmp_path, files):
+def test_certify_of_what_the_command_line_trained(tmp_path, files):
     files(ac.LinearSVC(), "two")
     for loss, data in (("logistic", "two"), ("huber", "real"), ("hinge", "two")):
         for intercept in ("--intercept", "--no-intercept"):
-            path = tmp_path / "plain.adacoord"
+            path = tmp_path / "trained.adacoord"
             command("fit", tmp_path / f"{data}.svm", "--loss", loss, "--model", path, intercept,
                     "--quiet")
-            assert isinstance(load_model(path), Model)
+            assert load_model(path).loss == loss
             line = command("certify", path, tmp_path / f"{data}.svm", "--effort", "300").stdout
             assert float(line.split("optimum (")[1].split(" relative")[0]) < 1e-4, line
     run = command("certify", path, tmp_path / "train.svm")
-    assert "the data have the label 3, and the model knows 1 and 2" in str(run.exception)
+    assert "the data have the labels 1.0, 2.0, 3.0, and the model knows 1.0, 2.0" in str(
+        run.exception)
 
 
 def bound(line):
@@ -404,7 +405,7 @@ def test_certify_on_data_of_another_width(files, tmp_path, model, target):
     # and the reverse: a model with columns that the data lack
     if model is None:
         command("fit", wide, "--l2", "1e-4", "--model", path, "--quiet", "--tol", "1e-10")
-        x = load_model(path).coef
+        x = load_model(path).coef_
     else:
         wider = model.fit(load_svmlight(wide)[0], b)
         save_model(wider, path)
@@ -421,8 +422,9 @@ def test_certify_on_data_of_another_width(files, tmp_path, model, target):
 def test_info(files):
     _, _, path, _ = files(ac.LinearSVC(penalty="l1"), "train")
     text = command("info", path).stdout
-    assert "LinearSVC(penalty='l1')" in text and "classes 1.0, 2.0, 3.0" in text
-    assert "relative_gap: [" in text and "of 18 coefficients are not zero" in text
+    assert "LinearSVC(C=1.0, " in text and "penalty='l1'" in text
+    assert "3 classes: 1, 2, 3" in text and text.count("relative gap: ") == 1
+    assert "of 18 coefficients are not zero" in text
 
 
 def test_no_warning_on_the_way(saved):

@@ -13,11 +13,12 @@ import time
 import numpy as np
 import pytest
 
-from adacoord.io import Model, load_model, save_model, save_svmlight
+from adacoord import ERMRegressor
+from adacoord.io import load_model, save_model, save_svmlight
 from adacoord.io.writing import check_writable, replacing
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes, links and FIFOs are POSIX")
-MODEL = Model(np.arange(3.0), l2=0.1)
+MODEL = ERMRegressor(l2=0.1).fit(np.eye(3), np.arange(3.0))
 
 
 def mode(path):
@@ -126,10 +127,11 @@ def test_devices_are_written_to(tmp_path):
 
 
 SAVE = """
-import numpy as np, sys
-from adacoord.io import Model, save_model
+import sys
+from adacoord import load_model, save_model
+model = load_model(sys.argv[2])
 print("before")
-save_model(Model(np.arange(3.0), l2=0.1), sys.argv[1])
+save_model(model, sys.argv[1])
 print("after")
 """
 
@@ -139,7 +141,7 @@ print("after")
 def test_standard_output_is_written_to(tmp_path, kind):
     save_model(MODEL, tmp_path / "m")
     expected = b"before\n" + (tmp_path / "m").read_bytes() + b"after\n"
-    command = [sys.executable, "-c", SAVE, "/dev/stdout"]
+    command = [sys.executable, "-c", SAVE, "/dev/stdout", tmp_path / "m"]
     if kind == "pipe":
         done = subprocess.run(command, capture_output=True, check=True, timeout=60)
         assert done.stdout == expected

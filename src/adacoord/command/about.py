@@ -31,33 +31,24 @@ def describe_installation() -> Iterator[str]:
 
 def describe_model(path: Path) -> Iterator[str]:
     """What a model file holds, and the certificate it carries."""
-    from ..io import Model, load_model
+    from ..io import load_model
+    from ..io.posing import shown
 
     model = load_model(path)
-    if not isinstance(model, Model):
-        yield from _describe_estimator(path, model)
-        return
-    parameter = "" if model.loss_parameter is None else f"({model.loss_parameter:g})"
-    yield (
-        f"{path}: {model.loss}{parameter}, l1={model.l1:g}, l2={model.l2:g}"
-        f"{', positive' * model.positive}"
-    )
-    yield (
-        f"{np.count_nonzero(model.coef)} of {model.coef.size} coefficients are not zero, "
-        f"intercept {model.intercept:g}"
-    )
-    if model.classes is not None:
-        yield f"classes {model.classes[0]:g} and {model.classes[1]:g}"
-    for name, value in model.certificate.items():
-        yield f"{name}: {value:.10g}" if isinstance(value, float) else f"{name}: {value}"
-
-
-def _describe_estimator(path: Path, model) -> Iterator[str]:
-    yield f"{path}: {' '.join(repr(model).split())}"
+    params = ", ".join(f"{name}={value!r}" for name, value in model.get_params().items())
+    yield f"{path}: {type(model).__name__}({' '.join(params.split())})"
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
-    yield f"{np.count_nonzero(coef)} of {coef.size} coefficients are not zero"
+    yield (f"{np.count_nonzero(coef)} of {coef.size} coefficients are not zero, intercept "
+           f"{_numbers(model.intercept_)}")
     if hasattr(model, "classes_"):
-        yield "classes " + ", ".join(map(str, model.classes_))
-    for name in ("relative_gap_", "n_iter_", "solver_"):
-        if hasattr(model, name):
-            yield f"{name[:-1]}: {getattr(model, name)}"
+        yield f"{model.classes_.size} classes: {shown(model.classes_)}"
+    if hasattr(model, "relative_gap_"):
+        yield (f"relative gap: {_numbers(model.relative_gap_)}" if np.isfinite(
+            model.relative_gap_).any() else "no certificate (there is none without a penalty)")
+    for name, attribute in (("passes", "n_iter_"), ("solver", "solver_")):
+        if hasattr(model, attribute):
+            yield f"{name}: {_numbers(getattr(model, attribute))}"
+
+
+def _numbers(values) -> str:
+    return ", ".join(v if isinstance(v, str) else f"{v:.6g}" for v in np.atleast_1d(values).flat)

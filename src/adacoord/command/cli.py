@@ -71,7 +71,7 @@ def demo() -> None:
 def fit(
     train: Annotated[Path, typer.Argument(help="svmlight file; .gz, .bz2, .xz are read too")],
     loss: Annotated[str | None, typer.Option(
-        help="default: logistic on two labels, squared otherwise")] = None,
+        help="default: logistic on two labels, multinomial on a few, squared otherwise")] = None,
     l1: Annotated[float, typer.Option(help="weight of |x|_1")] = 0.0,
     l2: Annotated[float | None, typer.Option(
         help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")] = None,
@@ -80,59 +80,71 @@ def fit(
     solver: Annotated[str, typer.Option(help="auto, apdc, spdc, dcd, ...: see info")] = "auto",
     tol: Annotated[float, typer.Option(help="relative duality gap to reach")] = 1e-6,
     max_passes: Annotated[int, typer.Option(help="passes over the data at the most")] = 1000,
-    seed: Annotated[int, typer.Option(help="seed of the random order")] = 0,
+    seed: Annotated[int, typer.Option(
+        help="seed of the random order", min=0, max=2**32 - 1)] = 0,
     model: Annotated[Path | None, typer.Option(help="write the model here")] = None,
     test: Annotated[Path | None, typer.Option(help="svmlight file to evaluate on")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress line")] = False,
 ) -> None:
-    """Train on a file, print the certificate, write the model."""
-    from ..api.solve import solve
+    """Train on a file, print the certificate, write the model.
+
+    Without --loss the targets decide.  Two whole numbers are labels: logistic.  Three to 100 whole
+    numbers, each on 5 rows or more, are labels too: multinomial.  All others are quantities:
+    squared.  What was assumed of three whole numbers or more is printed.  Of several labels, the
+    losses of margins (logistic, hinge, squared_hinge, smooth_hinge) tell each from the rest.
+    """
+    from ..api.solve import _check_limits
     from ..exceptions import ConvergenceWarning
     from ..io import load_svmlight, save_model
-    from .training import check_outputs, evaluate, make_model, make_problem, strange_labels
+    from ..io.posing import pose, shown
+    from ..io.writing import check_outputs
+    from ..solvers.registry import resolve
+    from .training import (
+        certificates,
+        evaluate,
+        make_estimator,
+        noting_interrupts,
+        strange_labels,
+    )
 
     # What could fail after the training is tried before it.
     check_outputs([train, test], model=model)
     A, targets = load_svmlight(train)
     held_out = None if test is None else load_svmlight(test)
-    problem, classes = make_problem(
-        A, targets, loss=loss, l1=l1, l2=l2, positive=positive, intercept=intercept
-    )
-    if held_out is not None and (strange := strange_labels(held_out[1], classes)).size:
+    posed = pose(A, targets, loss=loss, l1=l1, l2=l2, positive=positive, intercept=intercept)
+    if held_out is not None and (strange := strange_labels(held_out[1], posed.classes)).size:
         raise ValueError(f"--test {test}: the file has the label {strange[0]:g}, and {train} has "
-                         f"{classes[0]:g} and {classes[1]:g}; label both alike")
-    err.print(str(problem), markup=False)
-    with warnings.catch_warnings(record=True) as caught:
+                         f"{shown(posed.classes)}; label both alike")
+    _check_limits(posed.problem, tol, max_passes, None, seed)
+    resolve(posed.problem, solver, {})
+    posed.describe(err)
+    fitted = make_estimator(posed, solver=solver, tol=tol, max_passes=max_passes, seed=seed)
+    with warnings.catch_warnings(record=True) as caught, noting_interrupts() as interrupts:
         warnings.simplefilter("always", ConvergenceWarning)
-        result = solve(problem, solver, tol=tol, max_passes=max_passes, seed=seed,
-                       verbose=not quiet)
-    fitted = make_model(problem, classes, result)
+        fitted.set_params(verbose=int(not quiet)).fit(A, targets)
+    fitted.set_params(verbose=0)  # not for those who fit the saved model again
     failure = None
     if model is not None:
         try:
             save_model(fitted, model)
         except OSError as error:  # a full disk: show what was found before the complaint
             failure = error
-    proof = (
-        f"certified within {result.gap:.3g} of the optimum (relative gap "
-        f"{result.relative_gap:.2e})" if problem.has_certificate
-        else "no certificate (there is none without a penalty)"
-    )
-    out.print(
-        f"objective {result.primal:.10g}, {proof}; {result.method}, {result.passes} passes, "
-        f"{result.seconds:.2f} s",
-        soft_wrap=True,
-    )
+    for line in certificates(fitted, A, targets):
+        out.print(line, markup=False, soft_wrap=True)
     out.print(f"train: {evaluate(fitted, A, targets)}")
     if held_out is not None:
         out.print(f"test: {evaluate(fitted, *held_out)}")
-    for warning in caught:
-        err.print(f"adacoord: {warning.message}", markup=False, soft_wrap=True)
+    if interrupts.seen:
+        err.print("adacoord: interrupted; this is the best point so far", soft_wrap=True)
+    else:
+        for warning in caught:
+            text = str(warning.message).replace("max_iter", "max_passes")
+            err.print(f"adacoord: {text}", markup=False, soft_wrap=True)
     if failure is not None:
         raise failure
-    if result.status == "interrupted":
+    if interrupts.seen:
         raise typer.Exit(INTERRUPTED)
-    if not result.converged:
+    if any(issubclass(warning.category, ConvergenceWarning) for warning in caught):
         raise typer.Exit(NOT_CONVERGED)
 
 
@@ -144,17 +156,15 @@ def predict(
         "-o", "--output", help="one prediction a line; default: standard output")] = None,
     proba: Annotated[bool, typer.Option(
         "--proba", help="probability of the second class, or of each if there are more than "
-        "two (logistic only)")] = False,
+        "two (logistic and multinomial only)")] = False,
 ) -> None:
     """Predict with a saved model; labels of the file are ignored."""
     from ..io import load_model, load_svmlight
-    from ..io.writing import replacing
-    from .training import check_outputs, in_lines, n_columns, predictions, with_columns
+    from ..io.writing import check_outputs, replacing
+    from .training import in_lines, predictions
 
     check_outputs([model, data], output=output)
-    fitted = load_model(model)
-    A = with_columns(load_svmlight(data)[0], n_columns(fitted))
-    text = in_lines(predictions(fitted, A, proba))
+    text = in_lines(predictions(load_model(model), load_svmlight(data)[0], proba))
     if output is not None:
         with replacing(output) as file:
             file.write(text.encode())
@@ -187,7 +197,7 @@ def compare(
     solvers: Annotated[str | None, typer.Option(
         help="such as spdc,spdc:adaptive,sag:step=0.25; default: the usual ones that can")] = None,
     loss: Annotated[str | None, typer.Option(
-        help="default: logistic on two labels, squared otherwise")] = None,
+        help="default: logistic on two labels, multinomial on a few, squared otherwise")] = None,
     l1: Annotated[float, typer.Option(help="weight of |x|_1")] = 0.0,
     l2: Annotated[float | None, typer.Option(
         help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")] = None,

@@ -12,12 +12,11 @@ from typing import Any
 _HOMES = {
     "load_svmlight": ".svmlight",
     "save_svmlight": ".svmlight",
-    "Model": ".model",
     "load_model": ".model",
     "save_model": ".model",
 }
 
-__all__ = ["Model", "load_model", "load_svmlight", "save_model", "save_svmlight"]
+__all__ = ["load_model", "load_svmlight", "save_model", "save_svmlight"]
 
 
 def __getattr__(name: str) -> Any:

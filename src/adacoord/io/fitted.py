@@ -46,7 +46,7 @@ def dismantle(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     learnt = {k: v for k, v in vars(model).items() if _is_learnt(k)}
     if "coef_" not in learnt:
         raise ValueError(f"model={name}(): it is not fitted; call fit before save_model")
-    _check(model)
+    check_fitted(model)
     writer = _Writer()
     params = model.get_params(deep=False)
     facts = {  # in the order of their names: the same model, the same bytes
@@ -74,11 +74,10 @@ def assemble(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Any:
         if not _is_learnt(key) or hasattr(cls, key):
             raise ValueError(f"{key!r} is not what a fit leaves behind")
         setattr(model, key, _unpack(value, arrays))
-    _check(model)
     return model
 
 
-def _check(model: Any) -> None:
+def check_fitted(model: Any) -> None:
     """Refuse coefficients, intercepts and classes with which nothing could be predicted."""
     coef, intercept = model.coef_, model.intercept_
     values = coef.data if sparse.issparse(coef) else coef

@@ -17,7 +17,8 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 try:
@@ -80,6 +81,22 @@ def check_writable(path: str | os.PathLike) -> None:
         descriptor, temporary = _temporary(name, os.path.realpath(name), old)
         os.close(descriptor)
         os.remove(temporary)
+
+
+def check_outputs(inputs: Iterable[Path | None] = (), **options: Path | None) -> None:
+    """Refuse files that cannot be written, or are read, before the work that they are to hold.
+
+    ``options`` are the command line's, and so named in the errors.
+    """
+    for option, path in options.items():
+        if path is not None:
+            try:
+                check_writable(path)
+            except OSError as error:
+                raise ValueError(f"--{option} {error}") from None
+            if path.is_file() and any(p and p.exists() and path.samefile(p) for p in inputs):
+                raise ValueError(f"--{option} {path}: this file is read, and would be overwritten; "
+                                 "name another")
 
 
 def _status(name: str) -> os.stat_result | None:

@@ -14,9 +14,9 @@ from rich.table import Table
 from .. import datasets
 from ..api.progress import ProgressLine
 from ..api.solve import _check_limits
-from ..command.training import check_outputs, make_problem
 from ..io import load_svmlight
-from ..io.writing import replacing
+from ..io.posing import pose
+from ..io.writing import check_outputs, replacing
 from .runs import LEVELS, as_csv, compare, contenders, summarise
 
 NOT_CONVERGED, INTERRUPTED = 3, 130
@@ -32,10 +32,17 @@ def run(
     if seeds < 1:
         raise ValueError(f"--seeds {seeds}: at least one run of each solver is needed")
     A, targets = _load(data, quiet)
-    problem, _ = make_problem(A, targets, **model)
+    posed = pose(A, targets, **model)
+    problem = posed.problem
+    if posed.count > 1:
+        raise ValueError(
+            f"--loss {problem.loss.name}: {posed.count} labels make {posed.count} problems, each "
+            "class against the rest, and compare runs one; use --loss multinomial, or data of two "
+            "labels"
+        )
     _check_limits(problem, limits["tol"], limits["max_passes"], limits["max_seconds"], 0)
     who = contenders(solvers, problem)
-    err.print(str(problem), markup=False)
+    posed.describe(err)
 
     @contextmanager
     def watch(label):

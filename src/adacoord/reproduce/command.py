@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import __version__
-from ..command.training import check_outputs
-from ..io.writing import replacing
+from ..io.writing import check_outputs, replacing
 from . import entries, page
 from .entry import Entry
 from .lab import Lab, Missing
