@@ -198,6 +198,11 @@ def test_layouts(name, layout):
     [problem] = ac.Ridge()._pose(X, rows[:, 0]).problems
     assert problem.matrix.by_columns == (name in ("F", "csc"))
     np.testing.assert_array_equal(problem.matrix.dense, rows)
+    fold = ac.Ridge()._rows(X, rows[:, 0], None).take(np.array([3, 1, 30]))
+    [part] = ac.Ridge()._posed(fold, ac.Ridge()._recipe(fold)).problems
+    assert part.matrix.by_columns == problem.matrix.by_columns
+    np.testing.assert_array_equal(part.matrix.dense, rows[[3, 1, 30]])
+    np.testing.assert_array_equal(part.b, rows[[3, 1, 30], 0])
     if name in ("C", "F"):
         assert np.shares_memory(problem.matrix.entries, X)
     elif name in ("csr", "csc"):

@@ -109,6 +109,22 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         rows = self._rows(X, y, sample_weight)
         return self._posed(rows, self._recipe(rows))
 
+    def _rows(self, X, y, sample_weight) -> Rows:
+        """Checked input."""
+        raise NotImplementedError
+
+    def _recipe(self, rows: Rows) -> Recipe:
+        """What the parameters ask for, of such rows."""
+        raise NotImplementedError
+
+    def _penalties(self, rows: Rows, recipe: Recipe) -> list[tuple[float, float]]:
+        """(l1, l2) of each problem; of a search, as it was chosen."""
+        raise NotImplementedError
+
+    def _iterations(self, passes: list[int]):
+        """``n_iter_``, of the passes of each problem."""
+        raise NotImplementedError
+
     def _posed(self, rows: Rows, recipe: Recipe) -> Posed:
         return Posed(rows, recipe, recipe.problems(rows, self._penalties(rows, recipe)))
 

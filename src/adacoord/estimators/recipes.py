@@ -41,10 +41,14 @@ class Rows:
     classes: np.ndarray | None = None
 
     def take(self, kept: np.ndarray) -> Rows:
-        """Some of the rows."""
-        weights = None if self.weights is None else self.weights[kept]
-        return replace(self, X=self.X[kept], y=self.y[kept], targets=self.targets[..., kept],
-                       weights=weights)
+        """Some of the rows, in the layout that all have."""
+        X = self.X
+        columns = not sparse.issparse(X) and X.flags.f_contiguous and not X.flags.c_contiguous
+        return replace(
+            self, X=X.T.take(kept, axis=1).T if columns else X[kept],  # X[kept] is in C order
+            y=self.y[kept], targets=self.targets[..., kept],
+            weights=None if self.weights is None else self.weights[kept],
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -165,7 +165,8 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         # A weak penalty is found sooner by way of some stronger ones than from x = 0.
         stops = alphas[i, np.unique(np.linspace(0, j, STOPS).astype(int))[:-1]]
         passed = list(walk_to(i, stops, problem, self._runner()))
-        posed = Posed(rows, recipe, [problem.with_penalty(*self._penalty)])
+        [penalty] = self._penalties(rows, recipe)
+        posed = Posed(rows, recipe, [problem.with_penalty(*penalty)])
         return self._solve(posed, [passed[-1][0] if passed else None], self._missed(walks))
 
     def _rows(self, X, y, sample_weight) -> Rows:
@@ -180,13 +181,9 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     def _recipe(self, rows: Rows):
         return self._regression(rows, get_loss("squared"), positive=self.positive, mean_one=True)
 
-    @property
-    def _penalty(self) -> tuple[float, float]:
-        """The best: LassoCV chooses no l1_ratio."""
-        return elastic_net_penalty(self.alpha_, getattr(self, "l1_ratio_", 1.0))
-
     def _penalties(self, rows: Rows, recipe):
-        return [self._penalty]
+        # LassoCV has no l1_ratio to choose
+        return [elastic_net_penalty(self.alpha_, getattr(self, "l1_ratio_", 1.0))]
 
     def _ratios(self) -> np.ndarray:
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
