@@ -397,7 +397,7 @@ def test_what_stopped_early_is_said_once():
 def test_progress_is_shown(capsys):
     X, y = load_iris(return_X_y=True)
     ac.LogisticRegressionCV(Cs=2, cv=3, verbose=1).fit(X, y)
-    assert "fold 3 of 3: 2 points" in capsys.readouterr().out
+    assert "fold 3 of 3: 2 points" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -1,17 +1,18 @@
-"""What the estimators share: checked input, one or more problems, and what they leave behind.
+"""What the estimators share: a fit is checked rows, the problems they pose, and their solutions.
 
-An estimator says which problems its data make (:class:`Task` each); this file solves them and
-sets the fitted attributes.
+An estimator says what its rows are (``_rows``), what it asks for (``_recipe``) and under which
+penalties (``_penalties``); :meth:`LinearEstimator._pose` makes the problems, and this file solves
+them and sets the fitted attributes.
 
 =================  ============================================================================
 ``coef_``          the coefficients, as scikit-learn's class of that name shapes them
 ``intercept_``     not penalised, unless ``intercept_scaling`` asks for liblinear's
 ``n_iter_``        passes over the data
 ``dual_coef_``     y of the dual problem, shaped as ``coef_`` with rows in place of columns
-``dual_gap_``      P - D, a bound on how far P is from its least value; one number a problem
+``dual_gap_``      P - D, a bound on how far P is from its least value; one number per problem
 ``relative_gap_``  (P - D)/max(|P|, |D|, 1e-12 |P(0)|): at most ``tol``, or there was a warning
-``history_``       what each gap check saw; one a problem
-``solver_``        the method that ran
+``history_``       what each gap check saw; one per problem
+``solver_``        the method that ran, a name that ``solver`` takes; ``"auto"`` where several did
 =================  ============================================================================
 
 P is in the papers' scaling, a mean over the rows; without a penalty there is no gap, and both
@@ -21,16 +22,16 @@ float32 ones where the rounded point too is within ``tol``, and float64 ones whe
 
 from __future__ import annotations
 
+import sys
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from threading import Event
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.utils import check_random_state
@@ -41,23 +42,21 @@ from ..api.monitor import History
 from ..api.solve import SHORT, Result, advice, run
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
-from ..solvers.registry import SOLVERS
+from ..solvers.registry import SOLVERS, resolve
 from .callbacks import CallbackSupportMixin, Reporter
+from .recipes import Posed, Recipe, Rows
 from .threads import side_by_side
 
 FLOATS = (np.float64, np.float32)
+#: scikit-learn's names of methods: ours of that name where it takes the problem, else "auto".
+SKLEARN_SOLVERS = frozenset({
+    "cholesky", "cyclic", "lbfgs", "liblinear", "lsqr", "newton-cg", "newton-cholesky", "random",
+    "sag", "saga", "sparse_cg", "svd",
+})
 
 
 class EstimatorConvergenceWarning(ConvergenceWarning, SklearnConvergenceWarning):
     """A fit stopped before the gap it was asked for; scikit-learn's filters know it too."""
-
-
-@dataclass
-class Task:
-    """One problem of a fit."""
-
-    problem: Problem
-    start: Any = None
 
 
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
@@ -68,7 +67,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         "tol": [Interval(Real, 0.0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", *SOLVERS})],
+        "solver": [StrOptions({"auto", *SOLVERS, *SKLEARN_SOLVERS})],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "warm_start": ["boolean"],
@@ -80,88 +79,156 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    # ---- input --------------------------------------------------------------------------
+    # ---- pose ---------------------------------------------------------------------------
 
-    def _validated(self, X, y, **how):
-        """(X, y) as arrays, X in float32 or float64 rows; what an earlier fit found is dropped."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **how)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Used as it is, without a copy, where it is of float32 or float64 and in C or Fortran
+            order, CSR or CSC.
+        y : array of shape (n_samples,), or (n_samples, n_targets) where the class takes several
+        sample_weight : array of shape (n_samples,) or a number, optional
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        posed = self._pose(X, y, sample_weight)
+        self._begin(posed.rows)
+        return self._solve(posed, self._warm_starts(posed))
+
+    def _pose(self, X, y, sample_weight=None) -> Posed:
+        """The problems of the data; of a search, under the penalty that it has chosen.
+
+        Sets nothing but what scikit-learn's check of X notes: the number and names of features.
+        """
+        rows = self._rows(X, y, sample_weight)
+        return self._posed(rows, self._recipe(rows))
+
+    def _rows(self, X, y, sample_weight) -> Rows:
+        """Checked input."""
+        raise NotImplementedError
+
+    def _recipe(self, rows: Rows) -> Recipe:
+        """What the parameters ask for, of such rows."""
+        raise NotImplementedError
+
+    def _penalties(self, rows: Rows, recipe: Recipe) -> list[tuple[float, float]]:
+        """(l1, l2) of each problem; of a search, as it was chosen."""
+        raise NotImplementedError
+
+    def _iterations(self, passes: list[int]):
+        """``n_iter_``, of the passes of each problem."""
+        raise NotImplementedError
+
+    def _posed(self, rows: Rows, recipe: Recipe) -> Posed:
+        return Posed(rows, recipe, recipe.problems(rows, self._penalties(rows, recipe)))
+
+    def _checked(self, X, y, sample_weight, **how):
+        """X in float32 or float64, rows or columns as they are; y; weights in float64 or None."""
+        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, **how)
+        if sample_weight is None:
+            return X, y, None
+        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not w.any():
+            raise ValueError(
+                "sample_weight is zero for every row: at least one must be positive"
+            )
+        return X, y, w
+
+    def _begin(self, rows: Rows) -> None:
+        """Drop what an earlier fit found, but for where a warm start begins."""
         kept = {"n_features_in_", "feature_names_in_"}
         if getattr(self, "warm_start", False):
             kept |= {"coef_", "intercept_", "dual_coef_"}
         for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
             if name not in kept:
                 delattr(self, name)
-        return X, y
+        if rows.classes is not None:
+            self.classes_ = rows.classes
 
-    def _weights(self, sample_weight, X) -> np.ndarray | None:
-        """Sample weights as float64, or None."""
-        if sample_weight is None:
-            return None
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not w.any():
-            raise ValueError(
-                "sample_weight is zero for every row: at least one must be positive"
-            )
-        return w
+    def _warm_starts(self, posed: Posed) -> list[Any]:
+        """Where to start: the last fit, if ``warm_start`` asks for it and its shape fits."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+            return [None] * len(posed.problems)
+        return posed.starts(self.coef_, getattr(self, "intercept_", 0.0),
+                            getattr(self, "dual_coef_", None))
 
-    # ---- solving ------------------------------------------------------------------------
+    # ---- solve --------------------------------------------------------------------------
 
-    def _limits(self) -> dict:
-        """What :func:`~adacoord.api.solve.run` is told of when to stop."""
+    def _runner(self) -> Callable[..., Result]:
+        """``solve(problem, start, **how)`` within the limits of this estimator."""
         # None is scikit-learn's "any": here 0, so that a fit is the same whenever it runs
         seed = 0
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return {
-            "tol": self.tol, "max_passes": 1000 if self.max_iter is None else self.max_iter,
-            "seed": seed, "options": {},
-        }
+        passes = 1000 if self.max_iter is None else self.max_iter
 
-    def _solve(self, tasks: list[Task], X, y, sample_weight, shape, also="") -> list[Result]:
-        """Solve the problems, in turn or ``n_jobs`` at a time, and warn once.
-
-        ``shape`` turns the results so far into ``coef_`` and ``intercept_``, for callbacks;
-        ``also`` is what to warn of besides.
-        """
-        limits = {**self._limits(), "verbose": bool(self.verbose)}
-        with Reporter(self, X, y, sample_weight, len(tasks), shape) as report:
-            jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
-            if min(jobs, len(tasks)) > 1:
-                jobs = min(jobs, len(tasks))
-                results = side_by_side(self._until(limits), tasks, jobs, Event())
-            else:
-                results = []
-                try:
-                    for task in tasks:
-                        results.append(run(
-                            task.problem, self.solver, start=task.start,
-                            callback=report.progress, **limits,
-                        ))
-                        report.solved(results)
-                        if results[-1].status == "interrupted":
-                            break
-                except KeyboardInterrupt:  # between two problems, or where there is no point yet
-                    if not results:
-                        raise
-                results += [_untouched(task.problem) for task in tasks[len(results):]]
-        text = " ".join(filter(None, (also, self._shortfall(tasks, results))))
-        if text:
-            warnings.warn(text, EstimatorConvergenceWarning, stacklevel=4)
-        return results
-
-    def _until(self, limits: dict):
-        """A solution of one of several problems; after Ctrl-C as it is at the next gap check."""
-        def solve(task: Task, stop: Event) -> Result:
-            if stop.is_set():
-                return _untouched(task.problem)
-            result = run(task.problem, self.solver, start=task.start,
-                         callback=lambda _: stop.is_set(), **limits)
-            stopped = result.status == "callback"
-            return replace(result, status="interrupted") if stopped else result
+        def solve(problem: Problem, start=None, **how) -> Result:
+            return run(problem, as_ours(self.solver, problem), tol=self.tol, max_passes=passes,
+                       seed=seed, options={}, start=start, **how)
 
         return solve
 
-    def _shortfall(self, tasks, results) -> str:
+    def _solve(self, posed: Posed, starts: list[Any], also: str = ""):
+        """Solve the problems, set the fitted attributes, and warn once; ``also`` is what to warn
+        of besides."""
+        problems = posed.problems
+        with Reporter(self, posed) as report:
+            jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
+            if min(jobs, len(problems)) > 1:
+                results = self._side_by_side(problems, starts, min(jobs, len(problems)))
+            else:
+                results = self._in_turn(problems, starts, report)
+        text = " ".join(filter(None, (also, self._shortfall(problems, results))))
+        if text:
+            warnings.warn(text, EstimatorConvergenceWarning, stacklevel=3)
+        self._store(posed, results)
+        return self
+
+    def _in_turn(self, problems, starts, report: Reporter) -> list[Result]:
+        """A solution of each problem; after Ctrl-C those there are, and zeros for the rest."""
+        solve, results = self._runner(), []
+        try:
+            for problem, start in zip(problems, starts, strict=True):
+                results.append(solve(
+                    problem, start, callback=report.progress, verbose=bool(self.verbose)))
+                report.solved(results)
+                if results[-1].status == "interrupted":
+                    break
+        except KeyboardInterrupt:  # between two problems, or where there is no point yet
+            if not results:
+                raise
+        return results + [_untouched(problem) for problem in problems[len(results):]]
+
+    def _side_by_side(self, problems, starts, jobs: int) -> list[Result]:
+        """The same in several threads; after Ctrl-C each as it is at the next gap check."""
+        solve = self._runner()
+
+        def one(task, stop: Event) -> Result:
+            k, (problem, start) = task
+            if stop.is_set():
+                return _untouched(problem)
+            result = solve(problem, start, callback=lambda _: stop.is_set())
+            if result.status == "callback":
+                result = replace(result, status="interrupted")
+            self._tell(f"problem {k + 1} of {len(problems)}: {result.method}, {result.passes} "
+                       f"passes, relative gap {result.relative_gap:.1e}")
+            return result
+
+        tasks = enumerate(zip(problems, starts, strict=True))
+        return side_by_side(one, tasks, jobs, Event())
+
+    def _tell(self, text: str) -> None:
+        """A line for who asked for it, where the line of :mod:`adacoord.api.progress` is not."""
+        if self.verbose:
+            print(text, file=sys.stderr, flush=True)
+
+    def _shortfall(self, problems, results) -> str:
         """What to say of problems that stopped before ``tol``; nothing where none did."""
         short = [i for i, r in enumerate(results)
                  if r.status in (*SHORT, "interrupted")]
@@ -169,52 +236,62 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             return ""
         gaps = [np.nan_to_num(results[i].relative_gap, nan=np.inf) for i in short]
         worst = short[int(np.argmax(gaps))]
-        text = advice(tasks[worst].problem, results[worst], self.tol)
+        text = advice(problems[worst], results[worst], self.tol)
         text = text.replace("max_passes", "max_iter")
         text = text.replace("start from it", "fit again with warm_start=True")
         if len(results) > 1:
             text = f"{len(short)} of {len(results)} problems stopped early; the worst: {text}"
         return text
 
-    def _held(self, recipe, problems, results: list[Result], coef, c, dtype):
-        """(results, coefficients, intercepts): in ``dtype`` where that keeps to ``tol``."""
-        for kind in (dtype, np.float64):
+    # ---- store --------------------------------------------------------------------------
+
+    def _store(self, posed: Posed, results: list[Result]) -> None:
+        """Set the fitted attributes: numbers for a single problem, arrays for several."""
+        def of(values):
+            return values[0] if len(results) == 1 else np.array(values)
+
+        ran = {r.solver for r in results} - {NOT_RUN}
+        results, coef, c = self._held(posed, results)
+        for name, value in posed.recipe.shaped(coef, c).items():
+            setattr(self, name, value)
+        self.dual_coef_ = posed.recipe.duals(results)
+        self.dual_gap_ = of([float(r.gap) for r in results])
+        self.relative_gap_ = of([float(r.relative_gap) for r in results])
+        self.history_ = results[0].history if len(results) == 1 else [r.history for r in results]
+        self.solver_ = ran.pop() if len(ran) == 1 else "auto"
+        self.n_iter_ = self._iterations([max(r.passes, 1) for r in results])
+
+    def _held(self, posed: Posed, results: list[Result]):
+        """(results, coefficients, intercepts): in X's type where that keeps to ``tol``."""
+        coef, c = posed.coefficients(results)
+        for kind in (posed.rows.X.dtype, np.float64):
             with np.errstate(over="ignore", invalid="ignore"):
                 rounded = coef.astype(kind), c.astype(kind)
                 held = [
                     _moved(problem, result, *point) for problem, result, point
-                    in zip(problems, results, recipe.points(*rounded), strict=True)
+                    in zip(posed.problems, results, posed.recipe.points(*rounded), strict=True)
                 ]
                 # where there is no certificate, P is not to lose more than that either
                 losses = [
                     at.relative_gap if p.has_certificate else p.relative_gap(at.primal, r.primal)
-                    for p, r, at in zip(problems, results, held, strict=True)
+                    for p, r, at in zip(posed.problems, results, held, strict=True)
                 ]
             if max(losses) <= self.tol:
                 break
         return held, *rounded
 
-    def _store(self, results: list[Result], single: bool) -> None:
-        """The certificate's attributes: numbers for a single problem, arrays for several."""
-        def of(values):
-            return values[0] if single else np.array(values)
 
-        self.dual_gap_ = of([float(r.gap) for r in results])
-        self.relative_gap_ = of([float(r.relative_gap) for r in results])
-        self.history_ = results[0].history if single else [r.history for r in results]
-        names = [r.solver for r in results]
-        self.solver_ = names[0] if len(set(names)) == 1 else names
-
-    # ---- warm starts --------------------------------------------------------------------
-
-    def _starts(self, problems: list[Problem]) -> list[Any]:
-        """Where to start: the last fit, if ``warm_start`` asks for it and its shape fits."""
-        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
-            return [None] * len(problems)
-        coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
-        return starts_near(
-            problems, coef, getattr(self, "intercept_", 0.0), getattr(self, "dual_coef_", None)
-        )
+def as_ours(solver: str, problem: Problem) -> str:
+    """The name for :func:`~adacoord.api.solve.run`, of a name that an estimator takes."""
+    if solver not in SKLEARN_SOLVERS:
+        return solver
+    if solver not in SOLVERS:
+        return "auto"
+    try:
+        resolve(problem, solver, {})
+    except ValueError:  # it cannot solve this one
+        return "auto"
+    return solver
 
 
 def _moved(problem: Problem, result: Result, x, intercept) -> Result:
@@ -231,33 +308,8 @@ def _moved(problem: Problem, result: Result, x, intercept) -> Result:
     return replace(moved, dual=dual, gap=gap, relative_gap=problem.relative_gap(primal, dual))
 
 
-def starts_near(problems: list[Problem], coef, intercept, dual=None) -> list[Any]:
-    """Points to start from, of what an estimator has in ``coef_``, ``intercept_``, ``dual_coef_``.
-
-    None for all where the shape of ``coef_`` is another.
-    """
-    x = np.atleast_2d(coef).astype(np.float64)
-    c = np.broadcast_to(np.asarray(intercept, dtype=np.float64), (x.shape[0],))
-    y = np.atleast_2d(np.empty((0, 0)) if dual is None else dual)
-    first = problems[0]
-    if first.loss.blocks:
-        x, c, y = x.T[None], c[None], y.T[None]
-    if x.shape != (len(problems), *first.x_shape):
-        return [None] * len(problems)
-    known = y.shape == (len(problems), *first.y_shape)
-    return [
-        _start_at(problem, x[i], c[i], y[i] if known else None)
-        for i, problem in enumerate(problems)
-    ]
-
-
-def _start_at(problem: Problem, x, intercept, y=None) -> SimpleNamespace:
-    """A point to start from; without a dual one, the slopes of the losses there are."""
-    if not problem.intercept:
-        intercept = problem.no_intercept
-    if y is None:
-        y = problem.loss.derivative(problem.predict(x, intercept), problem.b)
-    return SimpleNamespace(x=x, intercept=intercept, y=y)
+#: In place of a solver's name, of a problem that an interrupt left over.
+NOT_RUN = ""
 
 
 def _untouched(problem: Problem) -> Result:
@@ -270,15 +322,5 @@ def _untouched(problem: Problem) -> Result:
         x=np.zeros(problem.x_shape), intercept=problem.no_intercept, y=y, primal=primal,
         dual=dual, gap=primal - dual, relative_gap=problem.relative_gap(primal, dual),
         converged=False, status="interrupted", passes=0, seconds=0.0, history=history,
-        solver="none",
+        solver=NOT_RUN,
     )
-
-
-def with_bias(X, scaling: float):
-    """``X`` and a column of ``scaling``: liblinear's penalised bias."""
-    # in the type of X where that holds it exactly: the intercept is its multiple
-    dtype = X.dtype if float(X.dtype.type(scaling)) == scaling else np.float64
-    column = np.full((X.shape[0], 1), scaling, dtype=dtype)
-    if sparse.issparse(X):
-        return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
-    return np.hstack([X, column])

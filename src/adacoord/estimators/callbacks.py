@@ -17,17 +17,18 @@ except ImportError:  # before 1.9
 class Reporter:
     """Tells the estimator's callbacks how a fit goes; does nothing where there are none."""
 
-    def __init__(self, estimator, X, y, sample_weight, n_problems, shape):
-        self.estimator, self.shape, self.single = estimator, shape, n_problems == 1
+    def __init__(self, estimator, posed):
+        self.estimator, self.posed = estimator, posed
         self.active = bool(getattr(estimator, "_skl_callbacks", ()))
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        self.data = {"X": X, "y": y, "metadata": metadata}
-        self.n_problems = n_problems
+        rows = posed.rows
+        metadata = None if rows.weights is None else {"sample_weight": rows.weights}
+        self.data = {"X": rows.X, "y": rows.y, "metadata": metadata}
+        self.single = len(posed.problems) == 1
 
     def __enter__(self):
         if self.active:
             self.context = self.estimator._init_callback_context(
-                max_subtasks=None if self.single else self.n_problems
+                max_subtasks=None if self.single else len(self.posed.problems)
             )
             self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return self
@@ -50,7 +51,8 @@ class Reporter:
         context = self.context.subcontext(task_name=name)
         context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return context.call_on_fit_task_end(
-            estimator=self.estimator, reconstruction_attributes=self.shape(points), **self.data
+            estimator=self.estimator, reconstruction_attributes=self.posed.shaped(points),
+            **self.data,
         )
 
     def __exit__(self, *error):
@@ -61,6 +63,6 @@ class Reporter:
         with callback_management_context(self.estimator):
             if error[0] is None:
                 self.context.call_on_fit_task_end(
-                    estimator=self.estimator, reconstruction_attributes=self.shape(self.results),
-                    **self.data,
+                    estimator=self.estimator,
+                    reconstruction_attributes=self.posed.shaped(self.results), **self.data,
                 )

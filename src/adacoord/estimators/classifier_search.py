@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from inspect import signature
 from numbers import Integral
 
@@ -13,16 +14,23 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_method_params
 
 from .base import EstimatorConvergenceWarning
-from .classifiers import LinearClassifier, Rows
-from .recipes import Classification, liblinear_penalty
-from .search import NEVER_WRONG, CrossValidated, Walk, points, strong_first, weighted_mean
+from .classifiers import LinearClassifier
+from .recipes import Classification, Rows, liblinear_penalty
+from .search import (
+    NEVER_WRONG,
+    CrossValidated,
+    Walk,
+    as_rows,
+    points,
+    strong_first,
+    weighted_mean,
+)
 
 
 class ClassifierCV(CrossValidated, LinearClassifier):
     """The shared search: a path over C for each l1_ratio on each fold, then one fit on all rows.
 
-    A class says in ``_asked`` what it asks for: the shares of l1, the loss, and how
-    :class:`Classification` is to take it.
+    A class says in ``_ratios`` which shares of l1 to choose from.
     """
 
     # `score` hands its weights on to the scorer
@@ -46,48 +54,51 @@ class ClassifierCV(CrossValidated, LinearClassifier):
         """
         self._validate_params()
         splitting, scoring = self._routed(params, sample_weight, scored=True)
-        ratios, loss, how = self._asked()
-        rows = self._inputs(X, y, sample_weight)
+        ratios, Cs = self._ratios(), self._checked_Cs()
+        rows = self._rows(X, y, sample_weight)
         if rows.weights is not None and "sample_weight" in scoring:
             scoring = {**scoring, "sample_weight": rows.weights}
-        recipe = self._recipe(rows, loss, **how)
-        self.Cs_ = self._checked_Cs()
+        recipe = self._recipe(rows)
+        self._begin(rows)
+        self.Cs_ = Cs
         folds = self._folds(rows.X, rows.y, classifier=True, **splitting)
         walks = self._walk(folds, self._walker(rows, recipe, ratios, scoring))
-        self.scores_, self.path_gaps_, self.n_iter_, self.coefs_paths_ = (
-            np.stack([getattr(w, name) for w in walks])
-            for name in ("scores", "gaps", "passes", "coefs")
+        self.scores_, self.path_gaps_, self.coefs_paths_ = (
+            np.stack([getattr(w, name) for w in walks]) for name in ("scores", "gaps", "coefs")
         )
         missed = self._missed(walks)
         self.C_, self.l1_ratio_, coef, c = self._chosen(ratios)
         if self.refit:
+            posed = self._posed(rows, recipe)
             known = np.abs(c).max() < NEVER_WRONG / len(folds)  # no fold without a class
-            self._fit(
-                rows, recipe, *liblinear_penalty(rows.X.shape[0], self.C_, self.l1_ratio_),
-                near=(coef, c) if known else None, also=missed,
-            )
+            starts = posed.starts(coef, c) if known else [None] * recipe.count
+            self._solve(posed, starts, missed)
         else:
             self._keep_mean(coef.astype(rows.X.dtype), c.astype(rows.X.dtype), recipe)
             if missed:
                 warnings.warn(missed, EstimatorConvergenceWarning, stacklevel=2)
+        self.n_iter_ = np.stack([w.passes for w in walks])
         self._present(ratios)
         return self
 
+    def _penalty(self, n):
+        C, ratio = (np.ravel(v)[0] for v in (self.C_, self.l1_ratio_))  # one for all classes
+        return liblinear_penalty(n, C, float(ratio))
+
     def _walker(self, rows: Rows, recipe: Classification, ratios, scoring):
         """What to do on a fold."""
-        X, Cs, order = rows.X, self.Cs_, strong_first(-self.Cs_)
-        d = X.shape[1]
+        d, Cs, order = rows.X.shape[1], self.Cs_, strong_first(-self.Cs_)
 
         def one_fold(train, test, solve):
-            kept, weights = with_every_class(train, rows, recipe.n_classes)
-            problems = recipe.problems(X[kept], rows.codes[kept], weights, 0.0, 0.0)
+            fold = with_every_class(train, rows)
+            problems = recipe.problems(fold, [(0.0, 0.0)] * recipe.count)
             score = self._score_on(rows, test, scoring)
             walk, model = Walk.empty(len(ratios), Cs.size), self._plain(recipe)
             walk.coefs = np.empty(
-                (len(ratios), Cs.size, recipe.rows, d + self.fit_intercept)
+                (len(ratios), Cs.size, recipe.height, d + self.fit_intercept)
             )
             for i, ratio in enumerate(ratios):
-                penalties = [liblinear_penalty(kept.size, Cs[j], ratio) for j in order]
+                penalties = [liblinear_penalty(len(fold.y), Cs[j], ratio) for j in order]
                 for j, results in zip(order, points(problems, penalties, solve), strict=True):
                     coef, c = recipe.coefficients(results, d)
                     model.C, model.coef_, model.intercept_ = Cs[j], coef, c
@@ -121,9 +132,9 @@ class ClassifierCV(CrossValidated, LinearClassifier):
     def _keep_mean(self, coef, c, recipe) -> None:
         """The mean of the folds' best models: no optimum of anything, and without certificate."""
         self.coef_, self.intercept_ = np.ascontiguousarray(coef), c
-        self.dual_gap_ = np.nan if recipe.single else np.full(recipe.rows, np.nan)
+        self.dual_gap_ = np.nan if recipe.count == 1 else np.full(recipe.count, np.nan)
         self.relative_gap_ = self.dual_gap_
-        self.history_, self.solver_ = [], "mean"
+        self.history_, self.solver_ = [], "auto"
 
     def _present(self, ratios) -> None:
         """Set ``l1_ratios_``, and shape what was found."""
@@ -146,12 +157,12 @@ class ClassifierCV(CrossValidated, LinearClassifier):
             if name in self._kind().get_params()
         })
         model.classes_ = self.classes_
-        model.dual_gap_ = 0.0 if recipe.single else np.zeros(recipe.rows)
+        model.dual_gap_ = 0.0 if recipe.count == 1 else np.zeros(recipe.count)
         return model
 
     def _score_on(self, rows: Rows, test, params):
         """The score of a model on the rows of a test fold."""
-        X, y = rows.X[test], rows.y[test]
+        X, y = as_rows(rows.X[test]), rows.y[test]
         if self.scoring is None:
             weights = None if rows.weights is None else rows.weights[test]
             return lambda model: weighted_mean(model.predict(X) == y, weights)
@@ -189,18 +200,18 @@ class ClassifierCV(CrossValidated, LinearClassifier):
         return self._router(self._scorer(), "fit", "score")
 
 
-def with_every_class(train: np.ndarray, rows: Rows, n_classes: int):
-    """(rows, weights) of a fold: where it lacks a class, with a row of that class of weight 0.
+def with_every_class(train: np.ndarray, rows: Rows) -> Rows:
+    """The rows of a fold: where it lacks a class, with a row of that class of weight 0.
 
     Such a row is in no loss, and lets every fold have the coefficients of every class.
     """
-    weights = None if rows.weights is None else rows.weights[train]
-    missing = np.setdiff1d(np.arange(n_classes), rows.codes[train])
-    if missing.size:
-        weights = np.ones(train.size) if weights is None else weights
-        train = np.append(train, [np.flatnonzero(rows.codes == k)[0] for k in missing])
-        weights = np.append(weights, np.zeros(missing.size))
-    return train, weights
+    missing = np.setdiff1d(np.arange(rows.classes.size), rows.targets[train])
+    added = [np.flatnonzero(rows.targets == k)[0] for k in missing]
+    fold = rows.take(np.append(train, added).astype(train.dtype))
+    if not added:
+        return fold
+    weights = np.ones(len(fold.y)) if fold.weights is None else fold.weights
+    return replace(fold, weights=np.where(np.arange(len(fold.y)) < train.size, weights, 0.0))
 
 
 def checked_ratios(l1_ratios) -> np.ndarray:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -14,23 +12,12 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..problem.losses import Loss, get_loss
-from .base import LinearEstimator, Task, starts_near
-from .recipes import Classification, liblinear_penalty
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Checked data of a classification; ``codes`` are those of the classes of ``y``."""
-
-    X: Any
-    y: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray | None
-    class_weights: np.ndarray | None
+from .base import LinearEstimator
+from .recipes import Classification, Rows, liblinear_penalty
 
 
 class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
-    """A loss of margins, one problem a class (one for two); or the multinomial loss."""
+    """A loss of margins, one problem per class (one for two); or the multinomial loss."""
 
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
@@ -39,10 +26,8 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
     #: liblinear weighs, of one class against the rest, only the rows of the one.
     _weigh_rest = True
 
-    def _inputs(self, X, y, sample_weight):
-        """X, y, the codes of its classes, the weights of rows and those of classes."""
-        X, y = self._validated(X, y)
-        weights = self._weights(sample_weight, X)
+    def _rows(self, X, y, sample_weight) -> Rows:
+        X, y, weights = self._checked(X, y, sample_weight)
         if y.dtype.kind == "f":  # NaN and numbers that are no labels
             check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -59,63 +44,32 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
                     f"y has one class, {classes[left[0]]!r}, once rows of zero sample_weight are "
                     "left out: a classifier needs rows of at least 2 classes"
                 )
-        self.classes_ = classes
-        return Rows(X, y, codes, weights, self._class_weights(y, codes, weights))
+        return Rows(X, y, codes, weights, classes)
 
-    def _check_weighted(self, rows: Rows, recipe: Classification) -> None:
-        """Two classes need rows of positive weight; every one that is told from the rest does."""
-        sizes = np.bincount(rows.codes, rows.weights, self.classes_.size)
-        absent = self.classes_[sizes * (1.0 if rows.class_weights is None else rows.class_weights)
-                               == 0.0]
-        if absent.size and not (recipe.joint and absent.size < self.classes_.size - 1):
-            raise ValueError(
-                f"class {absent[0]} has only rows of zero weight (by sample_weight or "
-                "class_weight): there is nothing to tell it from the rest by; leave them out"
-            )
+    def _classification(self, rows: Rows, loss: Loss, **how) -> Classification:
+        """The recipe; two classes are told apart by one loss of margins."""
+        if loss.blocks and rows.classes.size == 2:
+            loss = get_loss("logistic")
+        recipe = Classification(
+            loss=loss, fit_intercept=self.fit_intercept, n_classes=rows.classes.size,
+            class_weights=self._class_weights(rows), weigh_rest=self._weigh_rest, **how,
+        )
+        _check_weighted(rows, recipe)
+        return recipe
 
-    def _class_weights(self, y, codes, weights) -> np.ndarray | None:
+    def _class_weights(self, rows: Rows) -> np.ndarray | None:
         if isinstance(self.class_weight, str):  # scikit-learn weighs the rows from 1.7 on
-            sizes = np.bincount(codes, weights)
+            sizes = np.bincount(rows.targets, rows.weights)
             return sizes.sum() / (sizes.size * np.where(sizes > 0.0, sizes, 1.0))
         if self.class_weight is None:
             return None
-        return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        return compute_class_weight(self.class_weight, classes=rows.classes, y=rows.y)
 
-    def _recipe(self, rows: Rows, loss: Loss, **how) -> Classification:
-        return Classification(
-            loss=loss, fit_intercept=self.fit_intercept, n_classes=self.classes_.size,
-            class_weights=rows.class_weights, weigh_rest=self._weigh_rest, **how,
-        )
+    def _penalties(self, rows: Rows, recipe: Classification):
+        return [self._penalty(rows.X.shape[0])] * recipe.count
 
-    def _fit(self, rows: Rows, recipe: Classification, l1, l2, *, near=None, also=""):
-        """Solve the problems, from (coefficients, intercepts) ``near``; ``also`` is what to warn
-        of besides.
-
-        Returns the passes of each problem.
-        """
-        X = rows.X
-        self._check_weighted(rows, recipe)
-        problems = recipe.problems(X, rows.codes, rows.weights, l1, l2)
-
-        def shape(points):
-            return dict(zip(("coef_", "intercept_"), recipe.coefficients(points, X.shape[1]),
-                            strict=True))
-
-        if recipe.penalised:
-            starts = [None] * len(problems)
-        else:
-            starts = starts_near(problems, *near) if near else self._starts(problems)
-        tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
-        results = self._solve(tasks, X, rows.y, rows.weights, shape, also)
-        results, coef, self.intercept_ = self._held(
-            recipe, problems, results, *recipe.coefficients(results, X.shape[1]), X.dtype)
-        self.coef_ = np.ascontiguousarray(coef)
-        self.dual_coef_ = (
-            np.ascontiguousarray(results[0].y.T) if recipe.joint
-            else np.stack([r.y for r in results])
-        )
-        self._store(results, single=recipe.single)
-        return [max(r.passes, 1) for r in results]
+    def _iterations(self, passes: list[int]):
+        return max(passes)
 
     def _probabilities(self, X):
         z = self.decision_function(X)
@@ -126,6 +80,18 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
             p = np.exp(-np.logaddexp(0.0, -z))  # one against the rest: each on its own
             return p / p.sum(axis=1, keepdims=True)
         return softmax(z, axis=1)
+
+
+def _check_weighted(rows: Rows, recipe: Classification) -> None:
+    """Two classes need rows of positive weight; every one that is told from the rest does."""
+    sizes = np.bincount(rows.targets, rows.weights, recipe.n_classes)
+    absent = rows.classes[sizes * (1.0 if recipe.class_weights is None else recipe.class_weights)
+                          == 0.0]
+    if absent.size and not (recipe.joint and absent.size < recipe.n_classes - 1):
+        raise ValueError(
+            f"class {absent[0]} has only rows of zero weight (by sample_weight or "
+            "class_weight): there is nothing to tell it from the rest by; leave them out"
+        )
 
 
 #: The l1_ratio of a penalty that has but one.
@@ -166,7 +132,8 @@ class LinearSVC(LinearClassifier):
     l1_ratio : float, default=0.5
         Of ``penalty="elasticnet"``.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     warm_start : bool, default=False
     n_jobs : int or None, default=None
         Classes to fit at the same time.
@@ -216,26 +183,11 @@ class LinearSVC(LinearClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
+    def _recipe(self, rows):
+        return self._classification(rows, get_loss(self.loss), bias=self.intercept_scaling)
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        rows = self._inputs(X, y, sample_weight)
-        recipe = self._recipe(rows, get_loss(self.loss), bias=self.intercept_scaling)
-        ratio = RATIOS.get(self.penalty, self.l1_ratio)
-        passes = self._fit(rows, recipe, *liblinear_penalty(rows.X.shape[0], self.C, ratio))
-        self.n_iter_ = max(passes)
-        return self
+    def _penalty(self, n):
+        return liblinear_penalty(n, self.C, RATIOS.get(self.penalty, self.l1_ratio))
 
 
 class LogisticRegression(LinearClassifier):
@@ -262,7 +214,8 @@ class LogisticRegression(LinearClassifier):
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     max_iter : int, default=1000
         Passes over the data.
     multi_class : {"auto", "multinomial", "ovr"}, default="auto"
@@ -312,27 +265,16 @@ class LogisticRegression(LinearClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
+    def _recipe(self, rows):
+        return self._classification(
+            rows, get_loss("logistic" if self.multi_class == "ovr" else "multinomial"))
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        rows = self._inputs(X, y, sample_weight)
-        recipe = self._recipe(rows, get_loss("logistic"), multinomial=self.multi_class != "ovr")
+    def _penalty(self, n):
         C = np.inf if self.penalty is None else self.C
-        ratio = RATIOS.get(self.penalty, self.l1_ratio or 0.0)
-        passes = self._fit(rows, recipe, *liblinear_penalty(rows.X.shape[0], C, ratio))
-        self.n_iter_ = np.array(passes, dtype=np.int32)
-        return self
+        return liblinear_penalty(n, C, RATIOS.get(self.penalty, self.l1_ratio or 0.0))
+
+    def _iterations(self, passes):
+        return np.array(passes, dtype=np.int32)
 
     def predict_proba(self, X):
         """Probabilities of the classes, of shape (n_samples, n_classes).

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.metrics import get_scorer_names
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
-from ..problem.losses import get_loss
 from .classifier_search import ClassifierCV, checked_ratios
 from .classifiers import RATIOS, LinearSVC, LogisticRegression
 
@@ -45,7 +44,8 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
     scoring : str, callable or None, default=None
         None for (weighted) accuracy.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     tol : float, default=1e-4
         The relative duality gap to reach, at each point.
     max_iter : int, default=1000
@@ -119,12 +119,11 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
         self.random_state = random_state
         self.use_legacy_attributes = use_legacy_attributes
 
-    def _asked(self):
-        how = {"multinomial": self.multi_class != "ovr"}
+    def _ratios(self) -> np.ndarray:
         if self.penalty in RATIOS:
-            return np.array([RATIOS[self.penalty]]), get_loss("logistic"), how
+            return np.array([RATIOS[self.penalty]])
         none = self.l1_ratios is None and self.penalty != "elasticnet"
-        return checked_ratios((0.0,) if none else self.l1_ratios), get_loss("logistic"), how
+        return checked_ratios((0.0,) if none else self.l1_ratios)
 
     def _present(self, ratios) -> None:
         self.l1_ratios_ = ratios
@@ -187,7 +186,8 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
     max_iter : int, default=1000
         Passes over the data, for each point.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     n_jobs : int or None, default=None
         Folds to walk at the same time, in threads; and classes to fit.
 
@@ -240,6 +240,6 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
         self.solver = solver
         self.n_jobs = n_jobs
 
-    def _asked(self):
-        ratios = (RATIOS[self.penalty],) if self.penalty in RATIOS else self.l1_ratios
-        return checked_ratios(ratios), get_loss(self.loss), {"bias": self.intercept_scaling}
+    def _ratios(self) -> np.ndarray:
+        return checked_ratios(
+            (RATIOS[self.penalty],) if self.penalty in RATIOS else self.l1_ratios)

@@ -11,7 +11,6 @@ from sklearn.utils.metaestimators import available_if
 from ..problem.losses import LOSSES, Loss, get_loss
 from .base import LinearEstimator
 from .classifiers import LinearClassifier
-from .recipes import Regression
 from .regressors import LinearRegressor
 
 _PENALTIES = {
@@ -52,7 +51,8 @@ class ERMClassifier(LinearClassifier):
     max_iter : int, default=1000
         Passes over the data.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     class_weight : dict, "balanced" or None, default=None
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
@@ -95,30 +95,14 @@ class ERMClassifier(LinearClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
+    def _recipe(self, rows):
         loss = get_loss(self.loss)
         if loss.task not in ("classification", "multiclass"):
             raise ValueError(f'loss={loss}: a loss of {loss.task}; use ERMRegressor for it')
-        binary = get_loss("logistic") if loss.blocks else loss
-        rows = self._inputs(X, y, sample_weight)
-        recipe = self._recipe(
-            rows, binary, multinomial=loss.blocks, mean_one=True, positive=self.positive
-        )
-        self.n_iter_ = max(self._fit(rows, recipe, self.l1, self.l2))
-        return self
+        return self._classification(rows, loss, mean_one=True, positive=self.positive)
+
+    def _penalty(self, n):
+        return self.l1, self.l2
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X):
@@ -154,7 +138,8 @@ class ERMRegressor(LinearRegressor):
     max_iter : int, default=1000
         Passes over the data.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     verbose : int, default=0
@@ -194,27 +179,14 @@ class ERMRegressor(LinearRegressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
+    def _recipe(self, rows):
         loss = get_loss(self.loss)
         if loss.task not in ("regression", "count"):
             raise ValueError(f'loss={loss}: a loss of {loss.task}; use ERMClassifier for it')
-        recipe = Regression(
-            loss=loss, fit_intercept=self.fit_intercept, positive=self.positive, mean_one=True
-        )
-        return self._fit(self._inputs(X, y, sample_weight), recipe, [(self.l1, self.l2)])
+        return self._regression(rows, loss, positive=self.positive, mean_one=True)
+
+    def _penalties(self, rows, recipe):
+        return [(self.l1, self.l2)]
 
     def predict(self, X):
         """Predictions, of shape (n_samples,): A x + c, and its exponential for "poisson"."""

@@ -1,28 +1,63 @@
-"""From rows and targets to problems, and from their solutions to ``coef_`` and ``intercept_``.
+"""From checked rows to problems, and from their solutions to ``coef_`` and ``intercept_``.
 
-A recipe knows what an estimator asks for, whatever the rows and the penalty: a fit cooks by it
-once, a cross-validation once a fold.
+:class:`Posed` is what a fit solves and ``certify`` judges: the rows, the problems they make, and
+the :class:`Recipe` that made them, which also knows the way back.  A recipe is what an estimator
+asks for, whatever the rows and the penalty: a cross-validation poses each fold by it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ..data.matrix import Matrix, as_matrix
+from ..data.matrix import as_matrix
 from ..problem import Problem
-from ..problem.losses import Loss, get_loss
-from .base import with_bias
+from ..problem.losses import Loss
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked input.
+
+    Attributes
+    ----------
+    X : array or sparse matrix; in C or Fortran order, CSR or CSC, as it came
+    y : array, as it came
+    targets : the codes of the classes, of shape (n,); of a regression float64 of shape
+        (n_targets, n)
+    weights : sample weights in float64, or None
+    classes : the labels in order, or None of a regression
+    """
+
+    X: Any
+    y: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray | None
+    classes: np.ndarray | None = None
+
+    def take(self, kept: np.ndarray) -> Rows:
+        """Some of the rows, in the layout that all have."""
+        X = self.X
+        columns = not sparse.issparse(X) and X.flags.f_contiguous and not X.flags.c_contiguous
+        return replace(
+            self, X=X.T.take(kept, axis=1).T if columns else X[kept],  # X[kept] is in C order
+            y=self.y[kept], targets=self.targets[..., kept],
+            weights=None if self.weights is None else self.weights[kept],
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(ABC):
     """What classification and regression share.
 
     Attributes
     ----------
-    loss : of one problem
+    loss : of the problems
     fit_intercept : whether there is an intercept
     bias : None for an intercept without penalty, else the value of liblinear's column
     mean_one : rescale the weights to a mean of 1
@@ -40,118 +75,203 @@ class Recipe:
         """Whether the intercept is one more column, and penalised."""
         return self.fit_intercept and self.bias is not None
 
-    def matrix(self, X) -> Matrix:
-        """The data, wrapped once for all problems."""
-        return as_matrix(with_bias(X, self.bias) if self.penalised else X, "X")
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Problems."""
 
-    def _problem(self, matrix, b, weights, l1, l2, loss=None) -> Problem:
-        if self.mean_one and weights is not None:
-            weights = weights * (matrix.shape[0] / weights.sum())
-        return Problem(
-            matrix, b, loss or self.loss, l1=l1, l2=l2, positive=self.positive,
-            sample_weight=weights, intercept=self.fit_intercept and not self.penalised,
-        )
+    @property
+    def height(self) -> int:
+        """Rows of coefficients."""
+        return self.count
 
-    def _split(self, coef, c):
-        """(coef, intercept), the bias taken out of the columns."""
+    @abstractmethod
+    def _targets(self, rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """(b, weights) of problem k."""
+
+    def problems(self, rows: Rows, penalties) -> list[Problem]:
+        """The problems that the rows make under ``penalties``, one (l1, l2) per problem."""
+        # wrapped once for all of them
+        matrix = as_matrix(with_bias(rows.X, self.bias) if self.penalised else rows.X, "X")
+
+        def problem(k, l1, l2):
+            b, weights = self._targets(rows, k)
+            if self.mean_one and weights is not None:
+                weights = weights * (matrix.shape[0] / weights.sum())
+            return Problem(
+                matrix, b, self.loss, l1=l1, l2=l2, positive=self.positive, sample_weight=weights,
+                intercept=self.fit_intercept and not self.penalised,
+            )
+
+        numbered = zip(range(self.count), penalties, strict=True)
+        return [problem(k, l1, l2) for k, (l1, l2) in numbered]
+
+    def coefficients(self, points, d: int) -> tuple[np.ndarray, np.ndarray]:
+        """(coefficients, intercepts) of the problems solved so far; zeros for the rest."""
+        coef, c = np.zeros((self.height, d + self.penalised)), np.zeros(self.height)
+        for k, point in enumerate(points):
+            coef[k], c[k] = point.x, point.intercept
         return (coef[:, :-1], coef[:, -1] * self.bias) if self.penalised else (coef, c)
 
     def points(self, coef, c) -> list[tuple[np.ndarray, float | np.ndarray]]:
-        """(x, intercept) of each problem at ``coef_`` and ``intercept_``, in float64."""
+        """(x, intercept) of each problem at such coefficients and intercepts, in float64."""
         coef, c = coef.astype(np.float64), c.astype(np.float64)
         if self.penalised:
             coef, c = np.column_stack([coef, c / self.bias]), np.zeros_like(c)
         return [(x, float(intercept)) for x, intercept in zip(coef, c, strict=True)]
 
+    @abstractmethod
+    def shaped(self, coef, c) -> dict[str, Any]:
+        """``coef_`` and ``intercept_`` of such coefficients and intercepts."""
+
+    def duals(self, results) -> np.ndarray:
+        """``dual_coef_``."""
+        return np.stack([r.y for r in results])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Classification(Recipe):
-    """A loss of margins, one problem a class (one for two); or the multinomial loss.
+    """A loss of margins, one problem per class (one for two); or the multinomial loss.
 
     Attributes
     ----------
     n_classes : of all the data
-    multinomial : one problem for three classes or more
     class_weights : array of shape (n_classes,), or None
     weigh_rest : whether, of one class against the rest, the rest is weighed too
     """
 
     n_classes: int
-    multinomial: bool = False
     class_weights: np.ndarray | None = None
     weigh_rest: bool = True
 
     @property
     def joint(self) -> bool:
-        """Whether one problem holds all of more than two classes."""
-        return self.multinomial and self.n_classes > 2
+        """Whether one problem holds all classes."""
+        return self.loss.blocks
 
     @property
-    def single(self) -> bool:
-        """Whether there is one problem."""
-        return self.joint or self.n_classes == 2
+    def count(self) -> int:
+        return 1 if self.joint else self.height
 
     @property
-    def rows(self) -> int:
-        """Rows of ``coef_``."""
+    def height(self) -> int:
         return self.n_classes if self.n_classes > 2 else 1
 
-    def problems(self, X, codes, weights, l1, l2) -> list[Problem]:
-        """The problems that rows of the classes ``codes`` make."""
-        matrix = self.matrix(X)
-
-        def problem(b, loss=None, one=None):
-            w, by_class = weights, self.class_weights
-            if by_class is not None:
-                if one is not None and not self.weigh_rest:
-                    by_class = np.where(np.arange(self.n_classes) == one, by_class, 1.0)
-                w = by_class[codes] if w is None else w * by_class[codes]
-            return self._problem(matrix, b, w, l1, l2, loss)
-
-        if self.joint:
-            return [problem(codes, get_loss("multinomial"))]
-        if self.n_classes == 2:
-            return [problem(np.where(codes == 1, 1.0, -1.0))]
-        return [
-            problem(np.where(codes == k, 1.0, -1.0), one=k) for k in range(self.n_classes)
-        ]
+    def _targets(self, rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray | None]:
+        codes, weights, by_class = rows.targets, rows.weights, self.class_weights
+        one = k if self.n_classes > 2 else 1
+        if by_class is not None:
+            if self.n_classes > 2 and not (self.joint or self.weigh_rest):
+                by_class = np.where(np.arange(self.n_classes) == one, by_class, 1.0)
+            weights = by_class[codes] if weights is None else weights * by_class[codes]
+        return codes if self.joint else np.where(codes == one, 1.0, -1.0), weights
 
     def coefficients(self, points, d: int) -> tuple[np.ndarray, np.ndarray]:
-        """``coef_`` and ``intercept_`` of the problems solved so far; zeros for the rest."""
-        coef, c = np.zeros((self.rows, d + self.penalised)), np.zeros(self.rows)
-        if self.joint:
-            coef[:], c[:] = points[0].x.T, points[0].intercept
-            c -= c.mean()  # adding a number to all changes nothing
-        else:
-            for k, point in enumerate(points):
-                coef[k], c[k] = point.x, point.intercept
-        return self._split(coef, c)
+        if not self.joint:
+            return super().coefficients(points, d)
+        [point] = points
+        # adding a number to all intercepts changes nothing
+        return np.array(point.x.T, order="C"), point.intercept - np.mean(point.intercept)
 
     def points(self, coef, c) -> list[tuple[np.ndarray, float | np.ndarray]]:
-        """(x, intercept) of each problem at ``coef_`` and ``intercept_``, in float64."""
         if self.joint:
             return [(coef.T.astype(np.float64), c.astype(np.float64))]
         return super().points(coef, c)
 
+    def shaped(self, coef, c) -> dict[str, Any]:
+        return {"coef_": np.ascontiguousarray(coef), "intercept_": c}
+
+    def duals(self, results) -> np.ndarray:
+        if self.joint:
+            return np.ascontiguousarray(results[0].y.T)
+        return super().duals(results)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(Recipe):
-    """One problem a target."""
+    """One problem per target.
 
-    def problems(self, X, targets, weights, penalties) -> list[Problem]:
-        """``targets`` has a row a target, ``penalties`` its (l1, l2)."""
-        matrix = self.matrix(X)
-        return [
-            self._problem(matrix, b, weights, l1, l2)
-            for b, (l1, l2) in zip(targets, penalties, strict=True)
-        ]
+    Attributes
+    ----------
+    n_targets : of y
+    flat : whether y has one dimension; one column is one target, too, but its ``intercept_`` keeps
+        the column's shape, as scikit-learn's does
+    """
 
-    def coefficients(self, points, d: int, n_targets: int) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients and intercepts of the targets solved so far; zeros for the rest."""
-        coef, c = np.zeros((n_targets, d + self.penalised)), np.zeros(n_targets)
-        for k, point in enumerate(points):
-            coef[k], c[k] = point.x, point.intercept
-        return self._split(coef, c)
+    n_targets: int
+    flat: bool
+
+    @property
+    def count(self) -> int:
+        return self.n_targets
+
+    def _targets(self, rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray | None]:
+        return rows.targets[k], rows.weights
+
+    def shaped(self, coef, c) -> dict[str, Any]:
+        coef = np.ascontiguousarray(coef)
+        return {
+            "coef_": coef[0] if self.count == 1 else coef,
+            "intercept_": (c[0] if self.flat else c) if self.fit_intercept else 0.0,
+        }
+
+    def duals(self, results) -> np.ndarray:
+        y = super().duals(results)
+        return y[0] if self.count == 1 else y
+
+
+@dataclass(frozen=True)
+class Posed:
+    """What a fit is to solve: the problems that checked rows make, and the way back."""
+
+    rows: Rows
+    recipe: Recipe
+    problems: list[Problem]
+
+    def coefficients(self, points) -> tuple[np.ndarray, np.ndarray]:
+        """(coefficients, intercepts) of the problems solved so far; zeros for the rest."""
+        return self.recipe.coefficients(points, self.rows.X.shape[1])
+
+    def shaped(self, points) -> dict[str, Any]:
+        """``coef_`` and ``intercept_`` of the problems solved so far; zeros for the rest."""
+        return self.recipe.shaped(*self.coefficients(points))
+
+    def starts(self, coef, intercept, dual=None) -> list[Any]:
+        """Points to start from, at such ``coef_``, ``intercept_`` and ``dual_coef_``.
+
+        None for all problems where the shape of ``coef_`` is another.  Without a dual point that
+        fits, it is the slopes of the losses.
+        """
+        points = self.recipe.points(*as_coefficients(coef, intercept))
+        if [x.shape for x, _ in points] != [p.x_shape for p in self.problems]:
+            return [None] * len(self.problems)
+        duals = np.atleast_2d(np.empty(0) if dual is None else dual)
+        duals = duals.T[None] if self.problems[0].loss.blocks else duals
+        known = duals.shape == (len(self.problems), *self.problems[0].y_shape)
+
+        def start(k, problem, x, c):
+            c = c if problem.intercept else problem.no_intercept
+            y = duals[k] if known else problem.loss.derivative(problem.predict(x, c), problem.b)
+            return SimpleNamespace(x=x, intercept=c, y=y)
+
+        return [start(k, problem, *point)
+                for k, (problem, point) in enumerate(zip(self.problems, points, strict=True))]
+
+
+def as_coefficients(coef, intercept) -> tuple[np.ndarray, np.ndarray]:
+    """``coef_`` as a matrix and ``intercept_`` as a vector of as many rows."""
+    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
+    return coef, np.broadcast_to(np.asarray(intercept), coef.shape[:1])
+
+
+def with_bias(X, scaling: float):
+    """``X`` and a column of ``scaling``: liblinear's penalised bias."""
+    # in the type of X where that holds it exactly: the intercept is its multiple
+    dtype = X.dtype if float(X.dtype.type(scaling)) == scaling else np.float64
+    column = np.full((X.shape[0], 1), scaling, dtype=dtype)
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_matrix(column)], format=X.format)
+    return np.hstack([X, column])  # columns stay columns here, too
 
 
 def checked_penalty(name: str, value: float, l1: float, l2: float) -> tuple[float, float]:
@@ -187,3 +307,17 @@ def elastic_net_penalty(alpha: float, l1_ratio: float) -> tuple[float, float]:
 def ridge_penalty(n: int, alpha: float) -> tuple[float, float]:
     """(0, l2) for scikit-learn's ridge regression over n rows, a sum."""
     return checked_penalty("alpha", alpha, 0.0, alpha / n) if alpha > 0.0 else (0.0, 0.0)
+
+
+def ridge_penalties(n: int, alpha, n_targets: int) -> list[tuple[float, float]]:
+    """The same of each target; ``alpha`` is one number, or one per target."""
+    alpha = np.asarray(alpha, dtype=np.float64)
+    if alpha.ndim > 1 or alpha.size not in (1, n_targets):
+        raise ValueError(
+            "Number of targets and number of penalties do not correspond: "
+            f"{alpha.size} != {n_targets}; give one alpha, or one per target"
+        )
+    bad = alpha[~((alpha >= 0.0) & (alpha < np.inf))]
+    if bad.size:
+        raise ValueError(f"alpha has the value {bad[0]}: penalties must be finite, 0 or more")
+    return [ridge_penalty(n, float(a)) for a in np.broadcast_to(alpha.ravel(), (n_targets,))]

@@ -10,61 +10,28 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.linear_model._base import LinearModel
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..problem.losses import EpsilonInsensitive, SquaredEpsilonInsensitive, get_loss
-from .base import LinearEstimator, Task
-from .recipes import Regression, elastic_net_penalty, liblinear_penalty, ridge_penalty
+from ..problem.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, get_loss
+from .base import LinearEstimator
+from .recipes import Regression, Rows, elastic_net_penalty, liblinear_penalty, ridge_penalties
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
-    """One problem a target."""
+    """One problem per target."""
 
-    def _inputs(self, X, y, sample_weight, multi_output=False):
-        """X, y and the weights of rows, checked."""
-        X, y = self._validated(X, y, multi_output=multi_output, y_numeric=True)
-        return X, y, self._weights(sample_weight, X)
+    #: Whether y may have several columns.
+    _multi_output = False
 
-    def _fit(self, inputs, recipe: Regression, penalties, *, start=None, also=""):
-        """Solve the problems of ``inputs`` under ``penalties``, one (l1, l2) a target.
+    def _rows(self, X, y, sample_weight) -> Rows:
+        X, y, weights = self._checked(
+            X, y, sample_weight, multi_output=self._multi_output, y_numeric=True)
+        return Rows(X, y, np.asarray(y, dtype=np.float64).reshape(len(y), -1).T, weights)
 
-        ``start`` is for a single one; ``also`` is what to warn of besides.
-        """
-        X, y, weights = inputs
-        targets = as_targets(y)
-        problems = recipe.problems(X, targets, weights, penalties)
-        # one column is one target, whose intercept_ keeps the column's shape: as scikit-learn does
-        single = len(targets) == 1
-        flat = y.ndim == 1
+    def _regression(self, rows: Rows, loss: Loss, **how) -> Regression:
+        return Regression(loss=loss, fit_intercept=self.fit_intercept,
+                          n_targets=len(rows.targets), flat=rows.y.ndim == 1, **how)
 
-        def coefficients(points):
-            return recipe.coefficients(points, X.shape[1], len(targets))
-
-        def shaped(coef, c):
-            coef = np.ascontiguousarray(coef)
-            return {
-                "coef_": coef[0] if single else coef,
-                "intercept_": (c[0] if flat else c) if self.fit_intercept else 0.0,
-            }
-
-        starts = [start] * len(problems)
-        if start is None and not recipe.penalised:
-            starts = self._starts(problems)
-        tasks = [Task(p, s) for p, s in zip(problems, starts, strict=True)]
-        results = self._solve(
-            tasks, X, y, weights, lambda points: shaped(*coefficients(points)), also)
-        results, coef, c = self._held(recipe, problems, results, *coefficients(results), X.dtype)
-        for name, value in shaped(coef, c).items():
-            setattr(self, name, value)
-        y = np.stack([r.y for r in results])
-        self.dual_coef_ = y[0] if single else y
-        self._store(results, single=single)
-        passes = [max(r.passes, 1) for r in results]
-        self.n_iter_ = passes[0] if single else passes
-        return self
-
-
-def as_targets(y) -> np.ndarray:
-    """A row a target, in float64."""
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
+    def _iterations(self, passes: list[int]):
+        return passes[0] if len(passes) == 1 else passes
 
 
 class LinearSVR(LinearRegressor):
@@ -94,7 +61,8 @@ class LinearSVR(LinearRegressor):
     max_iter : int, default=1000
         Passes over the data.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     warm_start : bool, default=False
     n_jobs : int or None, default=None
         Without effect: there is one problem.
@@ -136,27 +104,13 @@ class LinearSVR(LinearRegressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
+    def _recipe(self, rows):
         squared = self.loss == "squared_epsilon_insensitive"
         loss = (SquaredEpsilonInsensitive if squared else EpsilonInsensitive)(self.epsilon)
-        recipe = Regression(
-            loss=loss, fit_intercept=self.fit_intercept, bias=self.intercept_scaling
-        )
-        inputs = self._inputs(X, y, sample_weight)
-        return self._fit(inputs, recipe, [liblinear_penalty(inputs[0].shape[0], self.C, 0.0)])
+        return self._regression(rows, loss, bias=self.intercept_scaling)
+
+    def _penalties(self, rows, recipe):
+        return [liblinear_penalty(rows.X.shape[0], self.C, 0.0)]
 
 
 class Ridge(MultiOutputMixin, LinearRegressor):
@@ -177,7 +131,8 @@ class Ridge(MultiOutputMixin, LinearRegressor):
     tol : float, default=1e-4
         The relative duality gap to reach.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     positive : bool, default=False
         Only coefficients of zero or more; with ``alpha=0`` by active sets, of small sides only.
     random_state : int, RandomState or None, default=None
@@ -198,6 +153,7 @@ class Ridge(MultiOutputMixin, LinearRegressor):
     solver_ : the method that ran
     """
 
+    _multi_output = True
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
         "alpha": [Interval(Real, 0.0, None, closed="left"), "array-like"],
@@ -220,36 +176,11 @@ class Ridge(MultiOutputMixin, LinearRegressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
+    def _recipe(self, rows):
+        return self._regression(rows, get_loss("squared"), positive=self.positive)
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array of shape (n_samples,) or a number, optional
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        recipe = Regression(
-            loss=get_loss("squared"), fit_intercept=self.fit_intercept, positive=self.positive
-        )
-        X, y, weights = self._inputs(X, y, sample_weight, multi_output=True)
-        n_targets = 1 if y.ndim == 1 else y.shape[1]
-        alpha = np.asarray(self.alpha, dtype=np.float64)
-        if alpha.ndim > 1 or alpha.size not in (1, n_targets):
-            raise ValueError(
-                "Number of targets and number of penalties do not correspond: "
-                f"{alpha.size} != {n_targets}; give one alpha, or one a target"
-            )
-        bad = alpha[~((alpha >= 0.0) & (alpha < np.inf))]
-        if bad.size:
-            raise ValueError(f"alpha has the value {bad[0]}: penalties must be finite, 0 or more")
-        alpha = np.broadcast_to(alpha.ravel(), (n_targets,))
-        return self._fit((X, y, weights), recipe, [ridge_penalty(len(y), float(a)) for a in alpha])
+    def _penalties(self, rows, recipe):
+        return ridge_penalties(rows.X.shape[0], self.alpha, recipe.n_targets)
 
 
 class ElasticNet(MultiOutputMixin, LinearRegressor):
@@ -277,7 +208,8 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     verbose : int, default=0
     n_jobs : int or None, default=None
         Targets to fit at the same time.
@@ -294,6 +226,7 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
     solver_ : the method that ran
     """
 
+    _multi_output = True
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
         "alpha": [Interval(Real, 0.0, None, closed="left")],
@@ -322,28 +255,11 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the model.
+    def _recipe(self, rows):
+        return self._regression(rows, get_loss("squared"), positive=self.positive, mean_one=True)
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array of shape (n_samples,) or a number, optional
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        recipe = Regression(
-            loss=get_loss("squared"), fit_intercept=self.fit_intercept, positive=self.positive,
-            mean_one=True,
-        )
-        X, y, weights = self._inputs(X, y, sample_weight, multi_output=True)
-        n_targets = 1 if y.ndim == 1 else y.shape[1]
-        penalty = elastic_net_penalty(self.alpha, self.l1_ratio)
-        return self._fit((X, y, weights), recipe, [penalty] * n_targets)
+    def _penalties(self, rows, recipe):
+        return [elastic_net_penalty(self.alpha, self.l1_ratio)] * recipe.n_targets
 
     @property
     def sparse_coef_(self):
@@ -374,7 +290,8 @@ class Lasso(ElasticNet):
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     verbose : int, default=0
     n_jobs : int or None, default=None
         Targets to fit at the same time.

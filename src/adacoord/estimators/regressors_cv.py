@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -12,8 +13,8 @@ from ..data.matrix import as_matrix
 from ..problem import Problem
 from ..problem.losses import get_loss
 from .base import LinearEstimator
-from .recipes import Regression, elastic_net_penalty
-from .regressors import LinearRegressor, as_targets
+from .recipes import Posed, Rows, elastic_net_penalty
+from .regressors import LinearRegressor
 from .search import CrossValidated, Walk, points, weighted_mean
 
 #: Points of the path on the way to the last solution.
@@ -56,7 +57,8 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
 
     Attributes
     ----------
@@ -73,6 +75,7 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     solver_ : the method that found it
     """
 
+    _multi_output = True  # refused in a sentence of its own
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), "array-like"],
@@ -127,20 +130,12 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         """
         self._validate_params()
         splitting, _ = self._routed(params, sample_weight, scored=False)
-        X, y, weights = self._inputs(X, y, sample_weight, multi_output=True)
-        if y.ndim > 1 and y.shape[1] > 1:
-            raise ValueError(
-                f"For multi-task outputs, use MultiTask{type(self).__name__} of scikit-learn; y "
-                f"has {y.shape[1]} columns: or fit one {type(self).__name__} a column"
-            )
-        y = column_or_1d(y, warn=True)
-        recipe = Regression(
-            loss=get_loss("squared"), fit_intercept=self.fit_intercept, positive=self.positive,
-            mean_one=True,
-        )
         ratios = self._ratios()
-        [problem] = recipe.problems(X, as_targets(y), weights, [(0.0, 0.0)])
+        rows = self._rows(X, y, sample_weight)
+        recipe = self._recipe(rows)
+        [problem] = recipe.problems(rows, [(0.0, 0.0)])
         alphas = self._grid(problem, ratios)
+        self._begin(rows)
 
         def walk_to(i, stops, problem, solve):
             """The solutions at the alphas ``stops`` of the path ``i``."""
@@ -148,17 +143,17 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
             return points([problem], penalties, solve)
 
         def one_fold(train, test, solve):
-            w_train, w_test = (None, None) if weights is None else (weights[train], weights[test])
-            [problem] = recipe.problems(X[train], as_targets(y[train]), w_train, [(0.0, 0.0)])
-            held_out, target = as_matrix(X[test], "X"), np.asarray(y[test], dtype=np.float64)
+            [problem] = recipe.problems(rows.take(train), [(0.0, 0.0)])
+            left_out = rows.take(test)
+            held_out, [target] = as_matrix(left_out.X, "X"), left_out.targets
             walk = Walk.empty(*alphas.shape)
             for i in range(len(ratios)):
                 for j, [result] in enumerate(walk_to(i, alphas[i], problem, solve)):
                     errors = np.square(held_out.dot(result.x) + result.intercept - target)
-                    walk.note((i, j), weighted_mean(errors, w_test), [result])
+                    walk.note((i, j), weighted_mean(errors, left_out.weights), [result])
             return walk
 
-        walks = self._walk(self._folds(X, y, classifier=False, **splitting), one_fold)
+        walks = self._walk(self._folds(rows.X, rows.y, classifier=False, **splitting), one_fold)
         errors, gaps = (np.stack([getattr(w, name) for w in walks], axis=-1)
                         for name in ("scores", "gaps"))
         i, j = np.unravel_index(np.argmin(errors.mean(axis=-1)), alphas.shape)
@@ -169,11 +164,26 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         self.alphas_ = alphas if self._n_alphas and len(ratios) > 1 else alphas[0]
         # A weak penalty is found sooner by way of some stronger ones than from x = 0.
         stops = alphas[i, np.unique(np.linspace(0, j, STOPS).astype(int))[:-1]]
-        passed = list(walk_to(i, stops, problem, self._solver()))
-        return self._fit(
-            (X, y, weights), recipe, [elastic_net_penalty(self.alpha_, ratio)],
-            start=passed[-1][0] if passed else None, also=self._missed(walks),
-        )
+        passed = list(walk_to(i, stops, problem, self._runner()))
+        [penalty] = self._penalties(rows, recipe)
+        posed = Posed(rows, recipe, [problem.with_penalty(*penalty)])
+        return self._solve(posed, [passed[-1][0] if passed else None], self._missed(walks))
+
+    def _rows(self, X, y, sample_weight) -> Rows:
+        rows = super()._rows(X, y, sample_weight)
+        if len(rows.targets) > 1:
+            raise ValueError(
+                f"For multi-task outputs, use MultiTask{type(self).__name__} of scikit-learn; y "
+                f"has {len(rows.targets)} columns: or fit one {type(self).__name__} per column"
+            )
+        return replace(rows, y=column_or_1d(rows.y, warn=True))
+
+    def _recipe(self, rows: Rows):
+        return self._regression(rows, get_loss("squared"), positive=self.positive, mean_one=True)
+
+    def _penalties(self, rows: Rows, recipe):
+        # LassoCV has no l1_ratio to choose
+        return [elastic_net_penalty(self.alpha_, getattr(self, "l1_ratio_", 1.0))]
 
     def _ratios(self) -> np.ndarray:
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
@@ -250,7 +260,8 @@ class LassoCV(ElasticNetCV):
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
 
     Attributes
     ----------

@@ -15,9 +15,9 @@ from sklearn.utils.validation import _check_method_params, check_scalar
 from ..problem.losses import get_loss
 from .base import LinearEstimator
 from .leave_one_out import leave_one_out
-from .recipes import Regression, ridge_penalty
-from .regressors import LinearRegressor, Ridge, as_targets
-from .search import CrossValidated, Walk, points, strong_first
+from .recipes import Rows, ridge_penalties, ridge_penalty
+from .regressors import LinearRegressor, Ridge
+from .search import CrossValidated, Walk, as_rows, points, strong_first
 
 
 class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
@@ -48,7 +48,8 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
     tol : float, default=1e-4
         The relative duality gap to reach.
     solver : str, default="auto"
-        See :func:`adacoord.solve`.
+        See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
+        takes the problem, else ``"auto"``.
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
     verbose : int, default=0
@@ -77,6 +78,7 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
     metadata routing enabled.
     """
 
+    _multi_output = True
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
         "alphas": ["array-like", Interval(Real, 0.0, None, closed="neither")],
@@ -123,19 +125,23 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
         self._validate_params()
         splitting, scoring = self._routed(params, sample_weight, scored=True)
         alphas = self._checked_alphas()
-        X, y, weights = inputs = self._inputs(X, y, sample_weight, multi_output=True)
-        if weights is not None and "sample_weight" in scoring:
-            scoring = {**scoring, "sample_weight": weights}
-        recipe = Regression(loss=get_loss("squared"), fit_intercept=self.fit_intercept)
+        rows = self._rows(X, y, sample_weight)
+        if rows.weights is not None and "sample_weight" in scoring:
+            scoring = {**scoring, "sample_weight": rows.weights}
+        recipe = self._recipe(rows)
+        self._begin(rows)
         if self.cv is None:
             missed = ""
-            self._leave_one_out(inputs, alphas, scoring)
+            self._leave_one_out(rows, alphas, scoring)
         else:
-            missed = self._on_folds(inputs, recipe, alphas, splitting, scoring)
-        n_targets = 1 if y.ndim == 1 else y.shape[1]
-        chosen = np.broadcast_to(self.alpha_, (n_targets,))
-        penalties = [ridge_penalty(X.shape[0], float(alpha)) for alpha in chosen]
-        return self._fit(inputs, recipe, penalties, also=missed)
+            missed = self._on_folds(rows, recipe, alphas, splitting, scoring)
+        return self._solve(self._posed(rows, recipe), [None] * recipe.count, missed)
+
+    def _recipe(self, rows: Rows):
+        return self._regression(rows, get_loss("squared"))
+
+    def _penalties(self, rows: Rows, recipe):
+        return ridge_penalties(rows.X.shape[0], self.alpha_, recipe.n_targets)
 
     def _checked_alphas(self) -> np.ndarray:
         bounds = "neither" if self.cv is None else "left"
@@ -147,14 +153,13 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
 
     # ---- each row in turn ---------------------------------------------------------------
 
-    def _leave_one_out(self, inputs, alphas, scoring) -> None:
-        X, y, weights = inputs
-        Y = as_targets(y).T
+    def _leave_one_out(self, rows: Rows, alphas, scoring) -> None:
+        X, y, Y = rows.X, rows.y, rows.targets.T
         scorer = None if self.scoring is None else self._scorer()
         apart = self.alpha_per_target and Y.shape[1] > 1
         scores, kept = [], []
         decomposed = leave_one_out(
-            X, Y, weights, self.fit_intercept, alphas, svd=self.gcv_mode == "svd"
+            X, Y, rows.weights, self.fit_intercept, alphas, svd=self.gcv_mode == "svd"
         )
         for errors, predictions in decomposed:
             values = np.square(errors) if scorer is None else predictions
@@ -176,7 +181,7 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
 
     # ---- folds --------------------------------------------------------------------------
 
-    def _on_folds(self, inputs, recipe, alphas, splitting, scoring) -> str:
+    def _on_folds(self, rows: Rows, recipe, alphas, splitting, scoring) -> str:
         """Choose alpha; what is to be said of the paths."""
         for name in ("store_cv_results", "alpha_per_target"):
             if getattr(self, name):
@@ -184,21 +189,19 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
                     f"cv!=None and {name}=True are incompatible: {name} is for cv=None, which "
                     "leaves each row out in turn"
                 )
-        X, y, weights = inputs
+        X, y = rows.X, rows.y
         scorer, order = self._scorer(), strong_first(alphas)
         if "sample_weight" in scoring and not _routing_enabled() and not _weighs(scorer):
             scoring = {name: v for name, v in scoring.items() if name != "sample_weight"}
 
         def one_fold(train, test, solve):
-            w = None if weights is None else weights[train]
-            targets = as_targets(y[train])
-            problems = recipe.problems(X[train], targets, w, [(0.0, 0.0)] * len(targets))
-            held_out, model = X[test], Ridge(fit_intercept=self.fit_intercept)
+            problems = recipe.problems(rows.take(train), [(0.0, 0.0)] * recipe.count)
+            held_out, model = as_rows(X[test]), Ridge(fit_intercept=self.fit_intercept)
             how = _check_method_params(X, scoring, indices=test)
             penalties = [ridge_penalty(len(train), float(alpha)) for alpha in alphas[order]]
             walk = Walk.empty(1, alphas.size)
             for j, results in zip(order, points(problems, penalties, solve), strict=True):
-                coef, c = recipe.coefficients(results, X.shape[1], len(targets))
+                coef, c = recipe.coefficients(results, X.shape[1])
                 model.alpha, model.coef_ = alphas[j], coef.reshape(y.shape[1:] + X.shape[1:])
                 model.intercept_ = c.reshape(y.shape[1:])
                 walk.note((0, j), scorer(model, held_out, y[test], **how), results)

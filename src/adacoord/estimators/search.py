@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy import sparse
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled, process_routing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from ..api.path import follow
-from ..api.solve import run
 from ..problem import Problem
 from .threads import side_by_side
 
@@ -71,29 +71,23 @@ class CrossValidated:
         rows = np.arange(X.shape[0])
         return [(rows[train], rows[test]) for train, test in splits]
 
-    def _solver(self, stop: Event | None = None):
-        """``solve(problem, start)`` within the limits of this estimator, until ``stop`` is set."""
-        limits = self._limits()
-        if stop is not None:
-            limits["callback"] = lambda _: stop.is_set()
-
-        def solve(problem, start):
-            result = run(problem, self.solver, start=start, **limits)
-            if stop is not None and stop.is_set():
-                raise KeyboardInterrupt
-            return result
-
-        return solve
-
     def _walk(self, folds, one_fold: Callable[..., Walk]) -> list[Walk]:
         """``one_fold(train, test, solve)`` for each fold, ``n_jobs`` of them at a time."""
+        run = self._runner()  # one seed for all
+
         def go(numbered, stop=None):
+            def solve(problem, start):
+                if stop is None:
+                    return run(problem, start)
+                result = run(problem, start, callback=lambda _: stop.is_set())
+                if stop.is_set():
+                    raise KeyboardInterrupt
+                return result
+
             k, fold = numbered
-            walk = one_fold(*fold, self._solver(stop))
-            if self.verbose:
-                print(f"fold {k + 1} of {len(folds)}: {walk.gaps.size} points, "
-                      f"{walk.passes.sum()} passes, relative gaps up to {np.max(walk.gaps):.1e}",
-                      flush=True)
+            walk = one_fold(*fold, solve)
+            self._tell(f"fold {k + 1} of {len(folds)}: {walk.gaps.size} points, "
+                       f"{walk.passes.sum()} passes, relative gaps up to {np.max(walk.gaps):.1e}")
             return walk
 
         jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
@@ -192,3 +186,8 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray | None) -> float:
 def strong_first(strengths: np.ndarray) -> np.ndarray:
     """The order in which a path is walked."""
     return np.argsort(-np.asarray(strengths), kind="stable")
+
+
+def as_rows(X):
+    """Rows to predict, many times: scikit-learn would turn sparse columns into rows each time."""
+    return X.tocsr() if sparse.issparse(X) else X
