@@ -127,7 +127,7 @@ def test_named_solvers_reach_the_same_optimum():
     X = StandardScaler().fit_transform(X)
     auto = ac.LogisticRegression().fit(X, y)
     for solver in ("apdc", "dcd", "spdc"):
-        model = ac.LogisticRegression(solver=solver, tol=1e-9).fit(X, y)
+        model = ac.LogisticRegression(solver=solver, tol=1e-12, max_iter=10**4).fit(X, y)
         assert model.solver_ == solver
         same(model, auto)
 

@@ -12,9 +12,10 @@ from sklearn.exceptions import NotFittedError
 
 import adacoord as ac
 from adacoord import estimators
-from adacoord.estimators.export import ExportMixin
 
-to_sklearn = ExportMixin.to_sklearn
+
+def to_sklearn(model):
+    return model.to_sklearn()
 X = np.random.default_rng(0).standard_normal((90, 4))
 Z = X @ [1.0, -2.0, 0.5, 0.0] + 0.3
 TWO, THREE = np.where(Z > 0, "yes", "no"), np.searchsorted([-1.0, 1.0], Z) + 1.0

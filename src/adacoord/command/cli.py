@@ -98,7 +98,7 @@ def fit(
     from ..io import load_svmlight, save_model
     from ..io.posing import pose, shown
     from ..io.writing import check_outputs
-    from ..solvers.registry import resolve
+    from ..solvers.registry import admit
     from .training import (
         certificates,
         evaluate,
@@ -116,7 +116,8 @@ def fit(
         raise ValueError(f"--test {test}: the file has the label {strange[0]:g}, and {train} has "
                          f"{shown(posed.classes)}; label both alike")
     _check_limits(posed.problem, tol, max_passes, None, seed)
-    resolve(posed.problem, solver, {})
+    if solver != "auto":
+        admit(posed.problem, solver, {})
     posed.describe(err)
     fitted = make_estimator(posed, solver=solver, tol=tol, max_passes=max_passes, seed=seed)
     with warnings.catch_warnings(record=True) as caught, noting_interrupts() as interrupts:

@@ -42,8 +42,9 @@ from ..api.monitor import History
 from ..api.solve import SHORT, Result, advice, run
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
-from ..solvers.registry import SOLVERS, resolve
+from ..solvers.registry import SOLVERS, admit
 from .callbacks import CallbackSupportMixin, Reporter
+from .export import ExportMixin
 from .recipes import Posed, Recipe, Rows
 from .threads import side_by_side
 
@@ -59,7 +60,7 @@ class EstimatorConvergenceWarning(ConvergenceWarning, SklearnConvergenceWarning)
     """A fit stopped before the gap it was asked for; scikit-learn's filters know it too."""
 
 
-class LinearEstimator(CallbackSupportMixin, BaseEstimator):
+class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
     """The shared fit; see the module's docstring."""
 
     #: Constraints on what every estimator takes.
@@ -288,7 +289,7 @@ def as_ours(solver: str, problem: Problem) -> str:
     if solver not in SOLVERS:
         return "auto"
     try:
-        resolve(problem, solver, {})
+        admit(problem, solver, {})
     except ValueError:  # it cannot solve this one
         return "auto"
     return solver
