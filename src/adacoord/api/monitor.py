@@ -188,8 +188,8 @@ class Monitor:
 
     def _take_over(self, solver, fallback: Fallback):
         """The solver that goes on from the best points of ``solver``."""
-        other = fallback.make(SimpleNamespace(x=self.x, intercept=self.intercept, y=self.y))
-        self.history.switched = Switch(solver.passes, fallback.before, fallback.after)
+        other, name = fallback.make(SimpleNamespace(x=self.x, intercept=self.intercept, y=self.y))
+        self.history.switched = Switch(solver.passes, fallback.before, name)
         self._spent = solver.passes, solver.operations
         return other
 

@@ -67,13 +67,12 @@ class Fallback:
     """The way on from a wrong pick: when to take it, and what makes the other solver.
 
     ``due(history, tol)`` is asked after each gap check and may look at passes, operations and
-    gaps, never at the clock; ``make(start)`` gives the solver called ``after``.
+    gaps, never at the clock; ``make(start)`` gives the other solver, and its name.
     """
 
     before: str
-    after: str
     due: Callable[[History, float], bool]
-    make: Callable[[object], object]
+    make: Callable[[object], tuple[object, str]]
 
 
 def fallback(
@@ -86,11 +85,7 @@ def fallback(
     if not problem.has_certificate:
         return None
     if first.cls == "SmallNewton":  # which says itself when it is stuck
-        name = "newton" if newton_can(problem) else choose_large(problem)
-        if named and name != first.name:
-            return None
-        entry = SOLVERS[name] if name == "newton" else SOLVERS[name].variant(problem)
-        return Fallback(first.name, name, lambda *_: False, lambda start: make(entry, start))
+        return _from_small(problem, first, make, named)
     if named:
         return None
     second = alternative(problem, first)
@@ -106,7 +101,20 @@ def fallback(
         enough = max(patience(problem, first), 0.5 * goal)
         return spent * unit >= enough and left * unit >= FACTOR * goal
 
-    return Fallback(first.name, second, due, lambda start: make(entry, start))
+    return Fallback(first.name, due, lambda start: (make(entry, start), second))
+
+
+def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback | None:
+    """From Newton's method for small data, chosen only when it is needed: most never are."""
+    larger = newton_can(problem)
+    if named and not larger:
+        return None
+
+    def other(start):
+        name = "newton" if larger else choose_large(problem)
+        return make(SOLVERS[name] if larger else SOLVERS[name].variant(problem), start), name
+
+    return Fallback(first.name, lambda *_: False, other)
 
 
 def alternative(problem: Problem, first: Entry) -> str | None:
