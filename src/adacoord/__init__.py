@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from .problem import losses as losses
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name in _HOMES:
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     elif name in _MODULES:
@@ -89,5 +89,5 @@ def __getattr__(name: str):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

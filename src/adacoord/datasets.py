@@ -245,11 +245,11 @@ class _Bar:
         )
         self._task = self._progress.add_task(f"downloading {name}", total=None)
 
-    def __enter__(self):
+    def __enter__(self) -> _Bar:
         self._progress.start()
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self._progress.stop()
 
     def __call__(self, done: int, total: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -96,7 +97,9 @@ def certify(
     return Certificate(primal, bound, gap, relative, y, note)
 
 
-def _candidates(problem: Problem, x: np.ndarray, intercept: float | np.ndarray, effort: int):
+def _candidates(
+    problem: Problem, x: np.ndarray, intercept: float | np.ndarray, effort: int
+) -> Iterator[tuple[np.ndarray, int]]:
     """Better and better dual points, with the passes spent on them."""
     z = problem.predict(x, intercept)
     y = problem.loss.derivative(z, problem.b)
@@ -112,10 +115,10 @@ def _candidates(problem: Problem, x: np.ndarray, intercept: float | np.ndarray, 
     if problem.penalty.l2 == 0.0:
         from ..solvers.primal_dual.spdc import SPDC
 
-        solver = SPDC(problem, rng, start)
+        spdc = SPDC(problem, rng, start)
         for k in range(effort):
-            solver.advance(1)
-            yield solver.y, k + 1
+            spdc.advance(1)
+            yield spdc.y, k + 1
         return
     from ..solvers.dual.dual_cd import DualCoordinateAscent
 

@@ -15,16 +15,18 @@ from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..linalg.blas import one_thread
 from ..problem import Problem
-from ..solvers.base import start_point
+from ..solvers.base import Point, Stepper, start_point
 
 if TYPE_CHECKING:
     from ..auto.fallback import Fallback
+
+Values = TypeVar("Values", bound=float | np.ndarray)
 
 
 class Switch(NamedTuple):
@@ -33,6 +35,11 @@ class Switch(NamedTuple):
     passes: int
     before: str
     after: str
+
+
+def _growing() -> Any:
+    """A column of :class:`History` while the run goes on: a list, whatever the type says."""
+    return []
 
 
 @dataclass
@@ -44,19 +51,19 @@ class History:
     is the :class:`Switch` by which a wrong pick of ``auto`` was put right, or None.
     """
 
-    passes: np.ndarray | list = field(default_factory=list)
-    seconds: np.ndarray | list = field(default_factory=list)
-    operations: np.ndarray | list = field(default_factory=list)
-    primal: np.ndarray | list = field(default_factory=list)
-    dual: np.ndarray | list = field(default_factory=list)
-    gap: np.ndarray | list = field(default_factory=list)
-    relative_gap: np.ndarray | list = field(default_factory=list)
+    passes: np.ndarray = field(default_factory=_growing)
+    seconds: np.ndarray = field(default_factory=_growing)
+    operations: np.ndarray = field(default_factory=_growing)
+    primal: np.ndarray = field(default_factory=_growing)
+    dual: np.ndarray = field(default_factory=_growing)
+    gap: np.ndarray = field(default_factory=_growing)
+    relative_gap: np.ndarray = field(default_factory=_growing)
     switched: Switch | None = None
     #: The names of the arrays.
     columns: ClassVar[tuple[str, ...]] = (
         "passes", "seconds", "operations", "primal", "dual", "gap", "relative_gap")
 
-    def append(self, **values) -> None:
+    def append(self, **values: float) -> None:
         for name, value in values.items():
             getattr(self, name).append(value)
 
@@ -108,7 +115,8 @@ class Monitor:
         self.y, self._u = problem.loss.start(problem.b), np.zeros(problem.x_shape)
         #: D(y) as evaluated, and the bound on P* that it proves
         self._dual_value = self.best_dual = -math.inf if self.certified else math.nan
-        self._last = None
+        #: the last point looked at, with its P and D
+        self._last: tuple[Any, Any, Any, float, float] | None = None
         self._spent = 0, 0  # passes and operations of a solver that another took over from
 
     @property
@@ -127,7 +135,8 @@ class Monitor:
         return self.best_primal - self._dual_value <= 0.5 * self.gap
 
     def run(
-        self, make_solver: Callable[[], object], start=None, fallback: Fallback | None = None
+        self, make_solver: Callable[[], Stepper], start: Point | None = None,
+        fallback: Fallback | None = None,
     ) -> str:
         """Advance the solver until a reason to stop; returns that reason.
 
@@ -140,7 +149,7 @@ class Monitor:
         no certificate"`` and ``"no minimum"``.
         """
         self._started = time.perf_counter()
-        solver = None
+        solver: Stepper | None = None
         try:
             if self.problem.constant_target is not None:
                 zero = np.zeros(self.problem.x_shape)
@@ -172,7 +181,7 @@ class Monitor:
         self.passes = 0 if solver is None else self._passes(solver)
         return reason
 
-    def _advance(self, solver, passes: int) -> None:
+    def _advance(self, solver: Stepper, passes: int) -> None:
         """Up to so many passes; what overflows on the way is seen at the next look."""
         # held once for all of them: 40 us each time
         with one_thread() if solver.uses_blas else nullcontext(), np.errstate(all="ignore"):
@@ -186,21 +195,21 @@ class Monitor:
                 if self.max_seconds is not None and self.seconds >= self.max_seconds:
                     return
 
-    def _take_over(self, solver, fallback: Fallback):
+    def _take_over(self, solver: Stepper, fallback: Fallback) -> Stepper:
         """The solver that goes on from the best points of ``solver``."""
         other, name = fallback.make(SimpleNamespace(x=self.x, intercept=self.intercept, y=self.y))
         self.history.switched = Switch(solver.passes, fallback.before, name)
         self._spent = solver.passes, solver.operations
         return other
 
-    def _passes(self, solver) -> int:
+    def _passes(self, solver: Stepper) -> int:
         return self._spent[0] + solver.passes
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self._started
 
-    def check(self, solver) -> str:
+    def check(self, solver: Stepper) -> str:
         """Evaluate the solver's point; the reason to stop, or an empty string."""
         primal, dual = self._look(solver.x, solver.intercept, solver.y)
         seconds, passes = self.seconds, self._passes(solver)
@@ -244,8 +253,9 @@ class Monitor:
         self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray
     ) -> tuple[float, float]:
         """P and D of a point, which is kept if it is the best of its kind."""
-        if self._is_last(x, intercept, y):  # a solver that starts where the start was
-            return self._last[3:]
+        last = self._last
+        if last is not None and all(map(np.array_equal, last, (x, intercept, y))):
+            return last[3:]  # a solver that starts where the start was
         # A solver may wander off for a while: an infinite P or D is simply not the best.
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(intercept).all() and np.isfinite(x).all()
@@ -272,17 +282,12 @@ class Monitor:
         self._last = x.copy(), copy(intercept), y.copy(), primal, dual
         return primal, dual
 
-    def _is_last(self, *point) -> bool:
-        return self._last is not None and all(
-            np.array_equal(a, b) for a, b in zip(self._last, point, strict=False)
-        )
 
-
-def read_only(x: float | np.ndarray) -> float | np.ndarray:
+def read_only(x: Values) -> Values:
     """``x`` for a callback's eyes only: what it wrote there would belie the certificate."""
     if not isinstance(x, np.ndarray):
         return x
-    view = x.view()
+    view: Any = x.view()
     view.flags.writeable = False
     return view
 

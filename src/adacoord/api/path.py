@@ -12,6 +12,7 @@ import numpy as np
 from ..auto.fallback import lesson
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
+from .monitor import Switch
 from .solve import Result, _check_limits, run
 
 
@@ -105,9 +106,9 @@ def path(
     """
     _check_limits(problem, tol, max_passes, None, seed)
     first, second = _penalties(problem, l1, l2, n_points, ratio)
-    switched = None  # what a switch has taught: not again the wrong method
+    switched: Switch | None = None  # what a switch has taught: not again the wrong method
 
-    def one(problem, start):
+    def one(problem: Problem, start: Result | None) -> Result:
         nonlocal switched
         found = run(
             problem, lesson(problem, switched) if solver == "auto" else solver, tol=tol,
@@ -159,7 +160,9 @@ def follow(
         yield last
 
 
-def _gather(first, second, results: list[Result], keep: bool, interrupted: bool) -> Path:
+def _gather(
+    first: np.ndarray, second: np.ndarray, results: list[Result], keep: bool, interrupted: bool
+) -> Path:
     def of(name: str) -> np.ndarray:
         return np.array([getattr(r, name) for r in results])
 
@@ -173,7 +176,9 @@ def _gather(first, second, results: list[Result], keep: bool, interrupted: bool)
     )
 
 
-def _penalties(problem, l1, l2, n_points, ratio) -> tuple[np.ndarray, np.ndarray]:
+def _penalties(
+    problem: Problem, l1: Any, l2: Any, n_points: Any, ratio: Any
+) -> tuple[np.ndarray, np.ndarray]:
     if l1 is None and l2 is None:
         l1 = _default(problem, n_points, ratio)
     first = _weights(problem.penalty.l1 if l1 is None else l1, "l1")
@@ -194,7 +199,7 @@ def _penalties(problem, l1, l2, n_points, ratio) -> tuple[np.ndarray, np.ndarray
     return first, second
 
 
-def _default(problem: Problem, n_points, ratio) -> np.ndarray:
+def _default(problem: Problem, n_points: Any, ratio: Any) -> np.ndarray:
     if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 1:
         raise ValueError(f"n_points={n_points!r}: it must be a whole number, 1 or more")
     real = isinstance(ratio, (int, float, np.number)) and not isinstance(ratio, bool)

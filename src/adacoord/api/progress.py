@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -37,7 +38,7 @@ class ProgressLine:
             )
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: Any) -> None:
         self._stack.__exit__(*exc)
         self.console.print(self._text)
 

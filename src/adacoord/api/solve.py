@@ -14,7 +14,8 @@ from ..auto.fallback import fallback
 from ..auto.rule import choose
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
-from ..solvers.registry import admit
+from ..solvers.base import Point, Stepper
+from ..solvers.registry import Entry, admit
 from .monitor import History, Monitor, Progress
 
 #: The endings before ``tol`` that are warned of.
@@ -156,8 +157,17 @@ def solve(
 
 
 def run(
-    problem, solver, *, tol, max_passes, options, max_seconds=None, seed=0, start=None,
-    callback=None, verbose=False,
+    problem: Problem,
+    solver: str,
+    *,
+    tol: float,
+    max_passes: int,
+    options: dict[str, Any],
+    max_seconds: float | None = None,
+    seed: int = 0,
+    start: Point | None = None,
+    callback: Callable[[Progress], object] | None = None,
+    verbose: bool = False,
 ) -> Result:
     """:func:`solve` without its warning."""
     _check_limits(problem, tol, max_passes, max_seconds, seed)
@@ -169,7 +179,7 @@ def run(
             f"start={type(start).__name__}: it must be a Result of a problem of the same shape"
         )
 
-    def make(entry, start):
+    def make(entry: Entry, start: Point | None) -> Stepper:
         rng = np.random.Generator(np.random.PCG64(seed))
         return entry.load()(problem, rng, start, **options)
 
@@ -197,7 +207,7 @@ def run(
     )
 
 
-def _check_limits(problem, tol, max_passes, max_seconds, seed) -> None:
+def _check_limits(problem: Any, tol: Any, max_passes: Any, max_seconds: Any, seed: Any) -> None:
     if not isinstance(problem, Problem):
         raise ValueError(
             f"problem={type(problem).__name__}: make one with adacoord.Problem(A, b, loss=..., "

@@ -60,6 +60,7 @@ from .rule import choose, choose_large, conditioning, newton_time, rows_meet
 
 if TYPE_CHECKING:
     from ..api.monitor import History, Switch
+    from ..solvers.base import Point, Stepper
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,11 @@ class Fallback:
 
     before: str
     due: Callable[[History, float], bool]
-    make: Callable[[object], tuple[object, str]]
+    make: Callable[[Point], tuple[Stepper, str]]
 
 
 def fallback(
-    problem: Problem, first: Entry, make: Callable[[Entry, object], object], named: bool = False
+    problem: Problem, first: Entry, make: Callable[[Entry, Point], Stepper], named: bool = False
 ) -> Fallback | None:
     """The fallback from ``first`` as a pick for ``problem``, or None where there is no other.
 

@@ -271,7 +271,7 @@ def _check_indices(A: Any, name: str) -> None:
     broken = False
     if A.format in ("csr", "csc"):
         major, minor = A.shape if A.format == "csr" else A.shape[::-1]
-        broken = (
+        broken = bool(
             A.indptr.shape[0] != major + 1
             or A.indptr[0] != 0
             or np.any(np.diff(A.indptr) < 0)

@@ -103,7 +103,9 @@ class Loss:
         """
         return np.zeros(np.shape(b))
 
-    def dual_prox(self, z, b, y, s) -> np.ndarray:
+    def dual_prox(
+        self, z: np.ndarray, b: np.ndarray, y: np.ndarray, s: float | np.ndarray
+    ) -> np.ndarray:
         r"""Elementwise :math:`\arg\max_v\; vz - \phi^*(v) - (v-y)^2/(2s)`, as the kernels do it."""
         from ..kernels.loss import dual_prox_array
 
@@ -125,14 +127,14 @@ class _Quadratic(Loss):
     def gamma(self) -> float:
         return self.constants[0]
 
-    def domain(self, b):
+    def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         _, _, lo, hi = self.constants
         b = np.asarray(b, dtype=np.float64)
         if self.code == MARGIN:
             return np.where(b > 0, lo, -hi), np.where(b > 0, hi, -lo)
         return np.full(b.shape, lo), np.full(b.shape, hi)
 
-    def derivative(self, z, b):
+    def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         alpha, epsilon, _, _ = self.constants
         lo, hi = self.domain(b)
         r = z - b
@@ -141,12 +143,12 @@ class _Quadratic(Loss):
             return np.clip(r / alpha, lo, hi)
         return np.where(r > 0.0, hi, np.where(r < 0.0, lo, 0.0))
 
-    def value(self, z, b):
+    def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         alpha, epsilon, _, _ = self.constants
         v = self.derivative(z, b)
         return v * (z - b - 0.5 * alpha * v) - epsilon * np.abs(v)  # no inf - inf for large z
 
-    def _conjugate(self, v, b):
+    def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         alpha, epsilon, _, _ = self.constants
         return b * v + epsilon * np.abs(v) + 0.5 * alpha * v * v
 
@@ -160,6 +162,11 @@ def _require(value: float, inside: Callable[[float], bool], argument: str, remed
     real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not real or not inside(value):  # NaN fails every comparison
         raise ValueError(f"{argument}={value!r}: {remedy}")
+
+
+def _require_tube(epsilon: float) -> None:
+    _require(epsilon, lambda v: 0 <= v < np.inf, "epsilon",
+             "the half-width of the tube must be zero or more, and finite")
 
 
 def _require_code(loss: Loss) -> None:
@@ -188,12 +195,12 @@ class SmoothHinge(_Margin):
     name = "smooth_hinge"
     parameter = "mu"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require(self.mu, lambda v: 0 < v < np.inf, "mu",
                  'the smoothing width must be positive; for mu=0 use loss="hinge"')
 
     @property
-    def constants(self):
+    def constants(self) -> tuple[float, float, float, float]:
         return (float(self.mu), 0.0, -1.0, 0.0)
 
 
@@ -221,12 +228,12 @@ class Huber(_Quadratic):
     name = "huber"
     parameter = "delta"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require(self.delta, lambda v: 0 < v < np.inf, "delta",
                  'the threshold must be positive and finite; for no threshold use loss="squared"')
 
     @property
-    def constants(self):
+    def constants(self) -> tuple[float, float, float, float]:
         return (1.0, 0.0, -float(self.delta), float(self.delta))
 
 
@@ -238,12 +245,11 @@ class EpsilonInsensitive(_Quadratic):
     name = "epsilon_insensitive"
     parameter = "epsilon"
 
-    def __post_init__(self):
-        _require(self.epsilon, lambda v: 0 <= v < np.inf, "epsilon",
-                 "the half-width of the tube must be zero or more, and finite")
+    def __post_init__(self) -> None:
+        _require_tube(self.epsilon)
 
     @property
-    def constants(self):
+    def constants(self) -> tuple[float, float, float, float]:
         return (0.0, float(self.epsilon), -1.0, 1.0)
 
 
@@ -254,10 +260,12 @@ class SquaredEpsilonInsensitive(_Quadratic):
     epsilon: float = 0.1
     name = "squared_epsilon_insensitive"
     parameter = "epsilon"
-    __post_init__ = EpsilonInsensitive.__post_init__
+
+    def __post_init__(self) -> None:
+        _require_tube(self.epsilon)
 
     @property
-    def constants(self):
+    def constants(self) -> tuple[float, float, float, float]:
         return (0.5, float(self.epsilon), -np.inf, np.inf)
 
 
@@ -277,11 +285,11 @@ class Quantile(_Quadratic):
     name = "quantile"
     parameter = "q"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require(self.q, lambda v: 0 < v < 1, "q", "a quantile lies strictly between 0 and 1")
 
     @property
-    def constants(self):
+    def constants(self) -> tuple[float, float, float, float]:
         return (0.0, 0.0, -float(self.q), 1.0 - float(self.q))
 
 
@@ -295,17 +303,17 @@ class Logistic(Loss):
     gamma = 4.0
     constants = (0.0, 0.0, 0.0, 0.0)
 
-    def value(self, z, b):
+    def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.logaddexp(0.0, -b * z)
 
-    def derivative(self, z, b):
+    def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         return -b * expit(-b * z)
 
-    def domain(self, b):
+    def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         b = np.asarray(b, dtype=np.float64)
         return np.where(b > 0, -1.0, 0.0), np.where(b > 0, 0.0, 1.0)
 
-    def _conjugate(self, v, b):
+    def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         q = -b * v
         return xlogy(q, q) + xlog1py(1.0 - q, -q)  # 1 - q would lose a small q
 
@@ -321,23 +329,23 @@ class Poisson(Loss):
     gamma = 0.0
     constants = (0.0, 0.0, 0.0, 0.0)
 
-    def value(self, z, b):
+    def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):  # an overflow is an honest inf here
             return np.exp(z) - b * z
 
-    def derivative(self, z, b):
+    def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             return np.exp(z) - b
 
-    def domain(self, b):
+    def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         b = np.asarray(b, dtype=np.float64)
         return -b, np.full(b.shape, np.inf)
 
-    def _conjugate(self, v, b):
+    def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         m = v + b
         return xlogy(m, m) - m
 
-    def start(self, b):
+    def start(self, b: np.ndarray) -> np.ndarray:
         return 1.0 - np.asarray(b, dtype=np.float64)
 
 
@@ -351,19 +359,19 @@ class LogCosh(Loss):
     gamma = 1.0
     constants = (0.0, 0.0, -1.0, 1.0)
 
-    def value(self, z, b):
+    def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         r = np.abs(z - b)
         small = np.log1p(2.0 * np.square(np.sinh(0.5 * np.minimum(r, 1.0))))  # with all its digits
         return np.where(r < 1.0, small, r + np.log1p(0.5 * np.expm1(-2.0 * r)))
 
-    def derivative(self, z, b):
+    def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.tanh(z - b)
 
-    def domain(self, b):
+    def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         shape = np.shape(b)
         return np.full(shape, -1.0), np.full(shape, 1.0)
 
-    def _conjugate(self, v, b):
+    def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         clipped = np.clip(v, -0.5, 0.5)
         small = clipped * np.arctanh(clipped) + 0.5 * np.log1p(-np.square(clipped))
         large = 0.5 * (xlog1py(1.0 + v, v) + xlog1py(1.0 - v, -v))
@@ -381,7 +389,7 @@ class Multinomial(Loss):
     gamma = 2.0  # in the Euclidean norm: the Hessian diag(p) - pp' is at most 1/2
     constants = (0.0, 0.0, 0.0, 0.0)
 
-    def value(self, z, b):
+    def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         rows = np.arange(b.size)
         z = z - z[rows, b][:, None]
         top = z.argmax(axis=1)
@@ -390,17 +398,17 @@ class Multinomial(Loss):
         e[rows, top] = 0.0  # log1p keeps the digits of a small loss
         return largest + np.log1p(e.sum(axis=1))
 
-    def derivative(self, z, b):
+    def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         e = np.exp(z - z.max(axis=1, keepdims=True))
         return from_simplex(e / e.sum(axis=1, keepdims=True), b)
 
-    def domain(self, b):
+    def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The box around the simplex."""
         lo = np.zeros((b.size, int(b.max()) + 1))
         lo[np.arange(b.size), b] = -1.0
         return lo, lo + 1.0
 
-    def conjugate(self, v, b):
+    def conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         rows = np.arange(b.size)
         own, p = v[rows, b], v.copy()
         p[rows, b] = 0.0
@@ -409,10 +417,12 @@ class Multinomial(Loss):
         values = xlogy(p, p).sum(axis=1) + xlog1py(1.0 + own, own)
         return np.where(inside, values, np.inf)
 
-    def start(self, b):
+    def start(self, b: np.ndarray) -> np.ndarray:
         return np.zeros((b.size, int(b.max()) + 1))
 
-    def dual_prox(self, z, b, y, s):
+    def dual_prox(
+        self, z: np.ndarray, b: np.ndarray, y: np.ndarray, s: float | np.ndarray
+    ) -> np.ndarray:
         """Rowwise, as the kernels do it; ``s`` is one number a row."""
         from ..kernels.classes import dual_prox_blocks
 

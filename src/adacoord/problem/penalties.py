@@ -46,10 +46,11 @@ class Penalty:
     #: g is a sum over the coordinates of x: what methods that move one x_j at a time rest on.
     separable: ClassVar[bool] = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("l1", "l2"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real):
+            real = isinstance(value, Real) and not isinstance(value, bool)
+            if not real:
                 raise ValueError(f"{name}={value!r}: the penalty must be a number, zero or more")
             if not 0 <= value <= sys.float_info.max:
                 shown = repr(value) if len(repr(value)) < 30 else f"{repr(value)[:20]}..."

@@ -77,7 +77,7 @@ class Problem:
         self.b = check_targets(b, self.n, self.loss)
         self.weights = check_weights(sample_weight, self.n)
         self.intercept = check_flag(intercept, "intercept")
-        self._block = (int(self.b.max()) + 1,) if self.loss.blocks else ()
+        self._block: tuple[int, ...] = (int(self.b.max()) + 1,) if self.loss.blocks else ()
 
     def __repr__(self) -> str:
         p = self.penalty
@@ -91,7 +91,9 @@ class Problem:
 
         ``None`` keeps the value that the problem has.
         """
-        given = {name: value for name, value in (("l1", l1), ("l2", l2)) if value is not None}
+        given: dict[str, Any] = {
+            name: value for name, value in (("l1", l1), ("l2", l2)) if value is not None
+        }
         other = copy(self)
         other.penalty = replace(self.penalty, **given)
         check_penalty(other.penalty)
@@ -140,7 +142,10 @@ class Problem:
         primal, (y, u) = self.primal(x, intercept), self.feasible_dual(y)
         return primal - self.bound(x, intercept, primal, y, u, self._dual(y, u))
 
-    def bound(self, x, intercept, primal: float, y, u, dual: float) -> float:
+    def bound(
+        self, x: np.ndarray, intercept: float | np.ndarray, primal: float, y: np.ndarray,
+        u: np.ndarray, dual: float,
+    ) -> float:
         """D(y) less what rounding may hide: a bound on P* to be held against P(x, c).
 
         ``y`` is feasible, ``u`` its average, ``primal`` and ``dual`` are P(x, c) and D(y).
@@ -237,7 +242,7 @@ class Problem:
         if not self.intercept:
             return self.null_value
         if self.loss.blocks:  # the entropy of the shares of the classes
-            weights = np.bincount(self.b, self.weights, self.n_classes) / self.n
+            weights = np.bincount(self.b, self.weights, self._block[0]) / self.n
             kept = weights[weights > 0.0]
             return float(-np.sum(kept * np.log(kept / kept.sum())))
         low, high = self._null_intercept()
@@ -320,7 +325,7 @@ class Problem:
         if not self.intercept:
             return self.loss.derivative(np.zeros(self.y_shape), self.b)
         if self.loss.blocks:  # the best intercepts make every row the shares of the classes
-            shares = np.bincount(self.b, self.weights, self.n_classes)
+            shares = np.bincount(self.b, self.weights, self._block[0])
             return self._balance(
                 into_domain(np.tile(shares / shares.sum(), (self.n, 1)), self.b)
             )
@@ -429,7 +434,7 @@ class Problem:
             return np.broadcast_to(c, self._block).copy()
         return self._check_scalar_intercept(intercept)
 
-    def _check_scalar_intercept(self, intercept: float) -> float:
+    def _check_scalar_intercept(self, intercept: Any) -> float:
         if isinstance(intercept, bool) or not isinstance(intercept, (int, float, np.number)):
             raise ValueError(f"intercept={intercept!r}: it must be a number")
         if not np.isfinite(intercept):

@@ -31,7 +31,10 @@ EPS = float(np.finfo(np.float64).eps)
 NEGLIGIBLE, INVISIBLE = 0.01, 1e-13
 
 
-def allowance(problem: Problem, x, c, y, u, primal: float, dual: float) -> float:
+def allowance(
+    problem: Problem, x: np.ndarray, c: float | np.ndarray, y: np.ndarray, u: np.ndarray,
+    primal: float, dual: float,
+) -> float:
     """What to take from D(y), so that P(x, c) - D is a bound whatever rounding did.
 
     ``u`` is the average of ``y``.  By norms of whole vectors first; by one product with |A| for
@@ -58,7 +61,7 @@ def _growth(length: int) -> float:
     return 1.0 + 0.125 * length**0.5
 
 
-def _imbalance(problem: Problem, c, y) -> float:
+def _imbalance(problem: Problem, c: float | np.ndarray, y: np.ndarray) -> float:
     """|c s|, with what the sum itself may have lost."""
     if not problem.intercept or not np.any(c):
         return 0.0
@@ -67,7 +70,10 @@ def _imbalance(problem: Problem, c, y) -> float:
     return float(np.sum(np.abs(c) * left)) / problem.n
 
 
-def _by_norms(problem: Problem, x, c, y, other, primal: float) -> float:
+def _by_norms(
+    problem: Problem, x: np.ndarray, c: float | np.ndarray, y: np.ndarray, other: np.ndarray,
+    primal: float,
+) -> float:
     """The sum over the rows, by the inequality of Cauchy and Schwarz."""
     loss = problem.loss
     rows, mass, targets = problem._scales
@@ -83,7 +89,9 @@ def _by_norms(problem: Problem, x, c, y, other, primal: float) -> float:
     return slopes * at_x + y_size * at_other + 2.0 * targets * y_size
 
 
-def _by_rows(problem: Problem, x, c, y, other) -> float:
+def _by_rows(
+    problem: Problem, x: np.ndarray, c: float | np.ndarray, y: np.ndarray, other: np.ndarray
+) -> float:
     """The sum over the rows, row by row."""
     loss, b = problem.loss, problem.b
     with np.errstate(over="ignore", invalid="ignore"):

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -210,9 +211,10 @@ def summarise(runs: list[Run]) -> list[Row]:
         passes, seconds = [], []
         for level in LEVELS:
             found = [first_below(result.history, level) for result in mine]
-            whole = all(f is not None for f in found)
-            passes.append(_spread([f[0] for f in found]) if whole else None)
-            seconds.append(_spread([f[1] for f in found]) if whole else None)
+            there = [f for f in found if f is not None]
+            whole = len(there) == len(mine)
+            passes.append(_spread([f[0] for f in there]) if whole else None)
+            seconds.append(_spread([f[1] for f in there]) if whole else None)
         worst = max(mine, key=lambda r: r.relative_gap)
         rows.append(Row(
             label=label, solver=worst.solver, runs=len(mine), passes=passes, seconds=seconds,
@@ -241,7 +243,7 @@ def as_csv(runs: list[Run]) -> str:
     return out.getvalue()
 
 
-def card(problem: Problem) -> dict[str, float | str | None]:
+def card(problem: Problem) -> dict[str, Any]:
     """What decides how hard the problem is; R over the rows as they are weighted."""
     weights = 1.0 if problem.weights is None else problem.weights
     lengths = np.sqrt(weights * problem.matrix.squared_norms)

@@ -109,7 +109,8 @@ def _chain(Q, inverse, p3, steps, repeats, state):
 def table1(lab: Lab) -> Findings:
     """The twelve rows, with independent draws and without repeats."""
     steps = lab.choose(3_000_000, 10_000_000)
-    measured, rows, kept = {}, [], {}
+    measured: dict[str, float] = {}
+    rows, kept = [], {}
     for variant, repeats in ((PRINTED, True), (CORRECTED, False)):
         kept[variant] = [
             [progress_rates(coupling(epsilon, delta), p3, steps, repeats) for p3, *_ in strategies]

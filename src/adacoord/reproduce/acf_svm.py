@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -122,7 +123,7 @@ def to_gap(problem: Problem, order: str, limit: int) -> tuple[int, Fit]:
         seconds, float(solver.memory[VISITS]), gap <= GAP, gap, dual)
 
 
-def in_turn(runs: dict[str, Callable[[], Fit]], first: dict[str, Fit]) -> dict[str, Fit]:
+def in_turn(runs: Mapping[str, Callable[[], Fit]], first: dict[str, Fit]) -> dict[str, Fit]:
     """Each fit with the least of its seconds; short ones are repeated, one after the other."""
     found = dict(first)
     for _ in range(REPEATS - 1):
@@ -199,7 +200,7 @@ def _limit(lab: Lab, name: str) -> int:
 
 def panels(found: Contest) -> list[Panel]:
     """Seconds by liblinear's rule, seconds to the same gap, accuracy."""
-    axes = {"xlabel": "C", "xlog": True, "markers": True}
+    axes: dict[str, Any] = {"xlabel": "C", "xlog": True, "markers": True}
 
     def seconds(label, stop):
         return [found.fits[label, stop, C].seconds for C in found.costs]

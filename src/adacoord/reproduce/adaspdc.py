@@ -7,6 +7,8 @@ seeds, a column of ones for the bias, rows as they are.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .entry import Curve, Entry, Findings, Panel, Rule, Table
@@ -14,7 +16,7 @@ from .lab import Case, Lab
 from .spdc import passes_text, power, ridge_data
 from .trace import Trace, lead, mean_trace
 
-METHODS = {
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "SDCA": ("sdca", {}), "SPDC": ("spdc", {"steps": "theory"}),
     "weighted SPDC": ("spdc", {"steps": "theory", "sampling": "weighted"}),
     "AdaSPDC": ("adaspdc", {}),

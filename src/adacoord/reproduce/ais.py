@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def runs_of(lab: Lab, case: Case, passes: int, seeds: int) -> dict[tuple[str, st
             if steps == "theory2" and label != "AIS":
                 continue
             lab.tell(f"{case.data.name}, lambda {case.l2:g}, {label}, {steps}")
-            more = {"delta_passes": passes} if label == "AIS" else {}
+            more: dict[str, Any] = {"delta_passes": passes} if label == "AIS" else {}
             runs[label, steps] = mean_trace([
                 trace(case.problem, "spdc", passes=passes, seed=seed, optimum=case.optimum,
                       floor=max(END, case.floor), sampling=sampling, steps=steps, **more)

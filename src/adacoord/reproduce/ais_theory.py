@@ -161,7 +161,8 @@ def watched(lab: Lab) -> dict[str, Watch]:
 
 def figure2(lab: Lab) -> Findings:
     """theta_t of eq. 15 against Theorem 1's theta."""
-    panels, measured, rows, gains = [], {}, [], {PRINTED: [], CORRECTED: []}
+    panels, measured, rows = [], {}, []
+    gains: dict[str, list[float]] = {PRINTED: [], CORRECTED: []}
     for name, watch in watched(lab).items():
         passes, theta_t, _ = watch.seen.T
         curves, row = [Curve("θ_t", passes, theta_t)], [name, f"{1.0 - theta_t.mean():.3g}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -46,14 +47,12 @@ def run(
         raise ValueError(f"--output {output}: there is no such folder to write to")
     folder = output / "reproduction"
     folder.mkdir(exist_ok=True)
-    for file in (folder.with_suffix(".md"), *(folder / f"{entry.name}.json" for entry in chosen)):
-        check_outputs(output=file)
+    for target in (folder.with_suffix(".md"), *(folder / f"{entry.name}.json" for entry in chosen)):
+        check_outputs(output=target)
     lab = Lab(quick, normalize)
     settings = ["--quick"] * quick + ([f"--normalize {normalize}"] if normalize else [])
     for k, entry in enumerate(chosen):
-        head = f"{k + 1}/{len(chosen)}  {entry.name}"
-        lab.tell = lambda text, head=head: err.print(f"{head}: {text}", markup=False,
-                                                     soft_wrap=True)
+        lab.tell = partial(_tell, err, f"{k + 1}/{len(chosen)}  {entry.name}")
         lab.tell(entry.title)
         began, about = perf_counter(), {
             "command": " ".join(["adacoord reproduce", entry.name, *settings]),
@@ -76,6 +75,10 @@ def run(
         path = page.write(folder, list(known))
         _print(out, kept)
     err.print(f"written: {path}", markup=False, soft_wrap=True)
+
+
+def _tell(err: Console, head: str, text: str) -> None:
+    err.print(f"{head}: {text}", markup=False, soft_wrap=True)
 
 
 def _chosen(names: list[str], known: dict[str, Entry]) -> list[Entry]:

@@ -8,7 +8,7 @@ print is wrong, or leaves open what was run, rules come in two variants, and so 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -50,8 +50,8 @@ class Curve:
     """A line of a panel; its label, ``"method"`` or ``"method, variant"``, decides its style."""
 
     label: str
-    x: np.ndarray
-    y: np.ndarray
+    x: np.ndarray | Sequence[float]
+    y: np.ndarray | Sequence[float]
 
 
 @dataclass(frozen=True)

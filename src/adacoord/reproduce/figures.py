@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +27,8 @@ def draw(rows: list[list[Panel]], path: Path) -> None:
     import matplotlib as mpl
 
     # the same bytes each time, text as text: small files that diff well
-    small = {"font.size": 8, "font.sans-serif": ["DejaVu Sans"], "svg.fonttype": "none",
-             "svg.hashsalt": path.stem}
+    small: dict[Any, Any] = {"font.size": 8, "font.sans-serif": ["DejaVu Sans"],
+                             "svg.fonttype": "none", "svg.hashsalt": path.stem}
     with mpl.rc_context(small):
         _draw(rows, path)
     if path.suffix == ".svg":
@@ -66,7 +67,7 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
             axis.set_visible(False)
         for axis, panel in zip(axes, row, strict=False):
             _panel(axis, panel, styles)
-    handles = {}
+    handles: dict[str, Any] = {}
     for axis in grid.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
@@ -74,7 +75,7 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
         # inches that the longest label takes, about: a legend wider than the figure is cut off
         each = 0.5 + 0.055 * max(len(label) for label in handles)
         fit = max(1, int(figure.get_figwidth() / each))
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center",
+        figure.legend(list(handles.values()), list(handles), loc="outside lower center",
                       ncols=min(len(handles), 2 * wide + 1, fit), frameon=False,
                       fontsize="small", handlelength=3.2)
     kind = {"Date": None} if path.suffix == ".svg" else None

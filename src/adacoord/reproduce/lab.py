@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -46,7 +47,7 @@ class Data:
     """A data set as a run sees it."""
 
     name: str
-    A: sparse.csr_matrix | np.ndarray
+    A: Any  # a CSR matrix, or an array
     b: np.ndarray
 
 

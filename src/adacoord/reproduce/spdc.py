@@ -9,6 +9,7 @@ product, so they are halved here.)
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from .trace import Trace, lead, speedup
 #: A guess at what was run for Figure 1, not a correction.
 UNIT = "with unit rows"
 #: How the paper names its methods, and what runs them.
-METHODS = {
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "SPDC": ("spdc", {"steps": "theory"}), "SDCA": ("sdca", {}), "SAG": ("sag", {"step": 1.0}),
     "AFG": ("afg", {}), "L-BFGS": ("lbfgs", {}), "ASDCA": ("asdca", {}),
     "SPDC, practical": ("spdc", {"steps": "practical"}),
@@ -116,7 +117,8 @@ def figure1(lab: Lab) -> Findings:
     """Ridge regression, lambda from 1e-3 to 1e-6, 300 passes; rows as they are, and of norm 1."""
     drawn = ridge_data(500, 500, np.random.default_rng(0))
     sets = {"": drawn, ", rows of norm 1": Data(drawn.name, scaled(drawn.A, "rows"), drawn.b)}
-    races, measured = {}, {}
+    races: dict[str, Race] = {}
+    measured: dict[str, float] = {}
     for which, data in sets.items():
         for l2 in lab.choose((1e-4, 1e-6), (1e-3, 1e-4, 1e-5, 1e-6)):
             case, what = lab.case(data, "squared", l2), f"λ = {power(l2)}{which}"
@@ -246,9 +248,10 @@ def figure4(lab: Lab) -> Findings:
              for name in sizes for l2 in (1e-6, 1e-8)]
     return Findings(
         measured={
-            "batch": np.mean([w.lead("SPDC", *BATCH) - p.lead("SPDC", *BATCH) for p, w in pairs]),
-            "stochastic": np.mean([w.lead("SPDC", *STOCHASTIC) - p.lead("SPDC", *STOCHASTIC)
-                                   for p, w in pairs]),
+            "batch": float(np.mean(
+                [w.lead("SPDC", *BATCH) - p.lead("SPDC", *BATCH) for p, w in pairs])),
+            "stochastic": float(np.mean(
+                [w.lead("SPDC", *STOCHASTIC) - p.lead("SPDC", *STOCHASTIC) for p, w in pairs])),
             "all": min(w.speedup("SPDC", *STOCHASTIC, *BATCH) for _, w in pairs),
         },
         panels=[[races[name, "whole", l2].panel(f"{name}, λ = {power(l2)}") for name in sizes]
@@ -291,7 +294,8 @@ def figure5(lab: Lab) -> Findings:
         races[name] = race(lab, case, ("SPDC", "weighted SPDC"), passes, name)
     gains = {name: r.speedup("weighted SPDC", "SPDC") for name, r in races.items()}
     return Findings(
-        measured={"all": min(gains.values()), "unequal": gains[max(ratios, key=ratios.get)]},
+        measured={"all": min(gains.values()),
+                  "unequal": gains[max(ratios, key=ratios.__getitem__)]},
         panels=[[r.panel(f"{name}, R/R̄ = {ratios[name]:.2f}") for name, r in races.items()]],
         tables=[Table("Passes of uniform over those of weighted sampling",
                       ["set", "R/R̄", "uniform / weighted", "theory: R/R_α"],

@@ -135,8 +135,8 @@ def table1(lab: Lab) -> Findings:
     )
 
 
-def _theory(x: list, y: list, power: float) -> Curve:
-    x = np.asarray(x, float)
+def _theory(xs: list, y: list, power: float) -> Curve:
+    x = np.asarray(xs, float)
     return Curve("theory's slope", x, y[0] * (x / x[0]) ** power)
 
 

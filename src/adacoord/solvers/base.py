@@ -13,11 +13,54 @@ passes, never to the calls.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ..problem import Problem
+
+
+class Point(Protocol):
+    """What a run starts from: a result, a solver, or whatever else has these three."""
+
+    @property
+    def x(self) -> np.ndarray: ...
+
+    @property
+    def intercept(self) -> float | np.ndarray: ...
+
+    @property
+    def y(self) -> np.ndarray: ...
+
+
+class Stepper(Point, Protocol):
+    """What the monitor asks of a solver; :class:`Solver` says what each of these means."""
+
+    @property
+    def passes(self) -> int: ...
+
+    @property
+    def operations(self) -> int: ...
+
+    @property
+    def check_cost(self) -> float: ...
+
+    @property
+    def finished(self) -> str: ...
+
+    @property
+    def estimate(self) -> float: ...
+
+    @property
+    def patient(self) -> bool: ...
+
+    @property
+    def uses_blas(self) -> bool: ...
+
+    @property
+    def stuck(self) -> bool: ...
+
+    def advance(self, passes: int) -> None: ...
 
 
 class Solver:
@@ -32,8 +75,6 @@ class Solver:
     name: ClassVar[str]
     #: What one gap check costs, in passes of this solver: spaces the monitor's checks.
     check_cost: ClassVar[float] = 1.0
-    #: The name of the published stopping rule that holds, for reproductions; "" for none.
-    finished: str = ""
     #: The relative gap that a solver which looks at all of A anyway believes to have: the monitor
     #: checks as soon as this is small enough, instead of some passes later.
     estimate: float = math.inf
@@ -46,7 +87,7 @@ class Solver:
     #: Attributes that make up ``state()``, beside the random generator.
     _state: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, start=None):
+    def __init__(self, problem: Problem, rng: np.random.Generator, start: Point | None = None):
         self.problem = problem
         self.rng = rng
         self.passes = 0
@@ -57,6 +98,11 @@ class Solver:
         self.weight = w * (self.n_rows / problem.n)
         x, c, self.y = start_point(problem, start)
         self._start = x.astype(problem.matrix.dtype), c
+
+    @property
+    def finished(self) -> str:
+        """The name of the published stopping rule that holds, for reproductions; "" for none."""
+        return ""
 
     @property
     def x(self) -> np.ndarray:
@@ -90,16 +136,17 @@ class Solver:
         """u = (1/n) sum w_i y_i a_i from y itself: clears what running sums have rounded away."""
         return self.problem.average(self.y)
 
-    def state(self) -> dict[str, np.ndarray | float | int]:
+    def state(self) -> dict[str, Any]:
         """The whole state as plain arrays and numbers."""
-        out = {"passes": self.passes, "operations": self.operations, "y": self.y.copy()}
+        out: dict[str, Any] = {
+            "passes": self.passes, "operations": self.operations, "y": self.y.copy()}
         for name in self._state:
             value = getattr(self, name)
             out[name] = value.copy() if isinstance(value, np.ndarray) else value
         out["rng"] = pack_generator(self.rng)
         return out
 
-    def restore(self, state: dict) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Continue from ``state()`` of a solver made with the same problem and options."""
         for name, value in state.items():
             if name == "rng":
@@ -108,7 +155,9 @@ class Solver:
                 setattr(self, name, value.copy() if isinstance(value, np.ndarray) else value)
 
 
-def start_point(problem: Problem, start) -> tuple[np.ndarray, float | np.ndarray, np.ndarray]:
+def start_point(
+    problem: Problem, start: Point | None
+) -> tuple[np.ndarray, float | np.ndarray, np.ndarray]:
     """(x, intercept, y) to start from: ``start``'s own, or zero and the loss's dual start."""
     if start is None:
         return np.zeros(problem.x_shape), problem.no_intercept, problem.loss.start(problem.b)

@@ -12,6 +12,8 @@ Stops       never: the monitor does.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ..base import Solver
@@ -28,7 +30,7 @@ class DualCoordinateAscent(Solver):
 
     name = "dcd"
     check_cost = 1.0
-    _state = ("v", "c")
+    _state: ClassVar[tuple[str, ...]] = ("v", "c")
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)

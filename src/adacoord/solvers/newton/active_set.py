@@ -55,7 +55,8 @@ class ActiveSet:
         self.conditions.degenerate = degenerate
         self.t, self.c = self.conditions.inside(x), float(c)
         self.y = np.asarray(y, dtype=np.float64)
-        self.last, self.changes, self.taken = None, np.inf, 0
+        self.last: Guess | None = None
+        self.changes, self.taken = np.inf, 0
         self.ended = self.failed = False
 
     _state = ("t", "c", "y", "changes", "taken", "ended", "failed")
@@ -121,8 +122,10 @@ class Guess:
 
     def differs(self, other: Guess) -> int:
         """In how many rows and columns."""
-        rows = 0 if self.rows is None else np.count_nonzero(self.rows != other.rows)
-        return rows + (0 if self.signs is None else np.count_nonzero(self.signs != other.signs))
+        rows = 0 if self.rows is None else int(np.count_nonzero(self.rows != other.rows))
+        if self.signs is None:
+            return rows
+        return rows + int(np.count_nonzero(self.signs != other.signs))
 
 
 class Conditions:

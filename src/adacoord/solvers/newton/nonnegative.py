@@ -12,6 +12,8 @@ A pass    is all of it.  There is no duality gap: the monitor looks at the slope
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import nnls
 
@@ -96,7 +98,7 @@ def _triangle(problem: Problem) -> tuple[np.ndarray, np.ndarray, float]:
         means = problem.matrix.tdot(w) / w.sum()
         target_mean = float(np.sum(w * b) / w.sum())
     first = int(problem.intercept)
-    R = np.empty((0, first + d + 1))
+    R: Any = np.empty((0, first + d + 1))
     rows = max(d + 2, BLOCK // (d + 2))
     for i in range(0, n, rows):
         part = slice(i, i + rows)

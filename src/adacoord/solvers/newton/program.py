@@ -38,7 +38,7 @@ def solve_program(problem: Problem) -> tuple[np.ndarray, float, np.ndarray] | No
     identity = sparse.eye_array(n, format="csr")
     scaled = sparse.csr_array(A) @ sparse.diags_array(1.0 / scale)
     blocks, costs = [scaled], [penalty.l1 * problem.n / (scale * mass)]
-    bounds = [(0.0, None)] * d
+    bounds: list[tuple[float | None, float | None]] = [(0.0, None)] * d
     if not penalty.positive:
         blocks.append(-scaled)
         costs.append(costs[0])

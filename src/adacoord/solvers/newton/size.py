@@ -30,6 +30,7 @@ def dual_side(problem: Problem) -> bool:
 def system_size(problem: Problem) -> int:
     """Rows of the matrix to factorise."""
     if problem.loss.blocks:
+        assert problem.n_classes is not None
         return (problem.d + problem.intercept) * (problem.n_classes - 1)
     return problem.n if dual_side(problem) else problem.d
 

@@ -156,6 +156,7 @@ class Multinomial:
         self.problem, self.l2 = problem, problem.penalty.l2
         self.ridge = RIDGE if self.l2 == 0.0 else 0.0
         n, d = problem.matrix.shape
+        assert problem.n_classes is not None
         self.Q = np.ascontiguousarray(helmert(problem.n_classes).T)
         self.width = d + problem.intercept
         size = self.width * (problem.n_classes - 1)

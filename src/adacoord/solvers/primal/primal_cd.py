@@ -16,6 +16,8 @@ Stops       never: the monitor does.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ...kernels.columns import combine, moments
@@ -36,7 +38,8 @@ class ColumnDescent(Solver):
     """The model of P, its making and the step to its minimum."""
 
     #: The model is of point, c, z (and ``before``, the x it started from).
-    _state = ("point", "c", "z", "slopes", "h", "squares", "sums", "total", "mass", "cautious")
+    _state: ClassVar[tuple[str, ...]] = (
+        "point", "c", "z", "slopes", "h", "squares", "sums", "total", "mass", "cautious")
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)

@@ -48,6 +48,10 @@ class AdaSPDC(PrimalDual):
     name = "adaspdc"
     _state = (*PrimalDual._state, "iterations", "sampler_seed", "frozen", "shortest", "best_gap",
               "best_x", "best_y", "best_c")
+    best_gap: float
+    best_x: np.ndarray
+    best_y: np.ndarray
+    best_c: np.ndarray
 
     def __init__(self, problem, rng, start=None, *, batch_size=1, groups=None):
         check_batch_size(batch_size, problem.n)
@@ -149,7 +153,7 @@ class AdaSPDC(PrimalDual):
         super()._begin_stage()
         self._forget_best()  # its gap was that of another perturbation
 
-    def _forget_best(self):
+    def _forget_best(self) -> None:
         self.best_gap = np.inf
         self.best_x, self.best_y = self.center_x, self.y.copy()
         self.best_c = np.copy(self.bias[0])

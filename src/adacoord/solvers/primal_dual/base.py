@@ -18,6 +18,8 @@ A method fills in ``_plan`` (step sizes of a stage) and ``_sweep`` (one pass).
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ..base import Solver
@@ -42,7 +44,8 @@ class PrimalDual(Solver):
     """Stages, the primal point in its three forms, and the intercept."""
 
     check_cost = 0.4
-    _state = ("stage", "stage_began", "stage_over", "growth", "center_x", "center_y", "bias")
+    _state: ClassVar[tuple[str, ...]] = (
+        "stage", "stage_began", "stage_over", "growth", "center_x", "center_y", "bias")
 
     def __init__(self, problem, rng, start=None, batch_size=1):
         super().__init__(problem, rng, start)
@@ -117,6 +120,7 @@ class PrimalDual(Solver):
         self.delta_y = self.gamma - self.problem.loss.gamma
         self.g = self.problem.penalty.plus_quadratic(self.delta_x)  # but for its linear part
         shift = self._plan()
+        kind: type[DensePrimal | ScaledPrimal | StampedPrimal]
         kind = DensePrimal if self.problem.matrix.is_dense else StampedPrimal
         # The scaled form divides by 1 - theta lambda tau: not for extremely strong penalties.
         if kind is StampedPrimal and self.g.quadratic and shift < 0.5:
@@ -124,6 +128,7 @@ class PrimalDual(Solver):
         if self.problem.loss.blocks:
             if self.primal is None:
                 classes = self.problem.n_classes
+                assert classes is not None
                 self.primal = BlockPrimal(self.problem.matrix, self.batch_size, classes)
         elif type(self.primal) is not kind:
             self.primal = kind(self.problem.matrix, self.batch_size)
@@ -257,4 +262,4 @@ def check_batch_size(batch_size, n: int) -> None:
 
 def one_each(value: float | np.ndarray, size: int) -> np.ndarray:
     """``value`` for each of ``size`` steps."""
-    return np.full(size, value) if np.ndim(value) == 0 else value
+    return np.full(size, value) if np.ndim(value) == 0 else np.asarray(value)

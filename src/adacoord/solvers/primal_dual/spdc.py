@@ -91,6 +91,7 @@ class SPDC(PrimalDual):
     def _make_sampler(self) -> None:
         N, m = self.n_rows, self.batch_size
         rng = np.random.Generator(np.random.PCG64(self.sampler_seed))
+        self.sampler: Uniform | Blocks | Weighted | WeightedBatches
         if self.alpha is None or self.alpha == 0.0:
             self.sampler = Uniform(N) if m == 1 else Blocks(N, m, rng)
         else:

@@ -82,7 +82,7 @@ class Adaptive:
 
     def delta(self, passes: int, rate: float) -> float:
         """The share of the gradient maps in the probabilities; ``rate`` is that of one step."""
-        horizon = self.delta_passes
+        horizon: float | None = self.delta_passes
         if horizon is None:
             horizon = min(max(math.log(1e6) / (self.n * rate), SHORTEST), LONGEST)
         return share((self.low, self.high), passes, horizon)
