@@ -112,9 +112,11 @@ def fit(
     A, targets = load_svmlight(train)
     held_out = None if test is None else load_svmlight(test)
     posed = pose(A, targets, loss=loss, l1=l1, l2=l2, positive=positive, intercept=intercept)
-    if held_out is not None and (strange := strange_labels(held_out[1], posed.classes)).size:
-        raise ValueError(f"--test {test}: the file has the label {strange[0]:g}, and {train} has "
-                         f"{shown(posed.classes)}; label both alike")
+    if held_out is not None and posed.classes is not None:
+        strange = strange_labels(held_out[1], posed.classes)
+        if strange.size:
+            raise ValueError(f"--test {test}: the file has the label {strange[0]:g}, and {train} "
+                             f"has {shown(posed.classes)}; label both alike")
     _check_limits(posed.problem, tol, max_passes, None, seed)
     if solver != "auto":
         admit(posed.problem, solver, {})

@@ -10,7 +10,7 @@ try:
     from sklearn.callback import CallbackSupportMixin
 except ImportError:  # before 1.9
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]  # where scikit-learn has none
         """Nothing to support."""
 
 

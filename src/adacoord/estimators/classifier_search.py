@@ -205,6 +205,7 @@ def with_every_class(train: np.ndarray, rows: Rows) -> Rows:
 
     Such a row is in no loss, and lets every fold have the coefficients of every class.
     """
+    assert rows.classes is not None  # the rows of a classifier
     missing = np.setdiff1d(np.arange(rows.classes.size), rows.targets[train])
     added = [np.flatnonzero(rows.targets == k)[0] for k in missing]
     fold = rows.take(np.append(train, added).astype(train.dtype))

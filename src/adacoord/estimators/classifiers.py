@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..problem.losses import Loss, get_loss
 from .base import LinearEstimator
-from .recipes import Classification, Rows, liblinear_penalty
+from .recipes import Classification, Recipe, Rows, liblinear_penalty
 
 
 class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
@@ -48,6 +48,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
 
     def _classification(self, rows: Rows, loss: Loss, **how) -> Classification:
         """The recipe; two classes are told apart by one loss of margins."""
+        assert rows.classes is not None  # the rows of a classifier
         if loss.blocks and rows.classes.size == 2:
             loss = get_loss("logistic")
         recipe = Classification(
@@ -65,7 +66,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
             return None
         return compute_class_weight(self.class_weight, classes=rows.classes, y=rows.y)
 
-    def _penalties(self, rows: Rows, recipe: Classification):
+    def _penalties(self, rows: Rows, recipe: Recipe):
         return [self._penalty(rows.X.shape[0])] * recipe.count
 
     def _iterations(self, passes: list[int]):
@@ -84,6 +85,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
 
 def _check_weighted(rows: Rows, recipe: Classification) -> None:
     """Two classes need rows of positive weight; every one that is told from the rest does."""
+    assert rows.classes is not None
     sizes = np.bincount(rows.targets, rows.weights, recipe.n_classes)
     absent = rows.classes[sizes * (1.0 if recipe.class_weights is None else recipe.class_weights)
                           == 0.0]

@@ -71,8 +71,8 @@ class ExportMixin:
         check_is_fitted(self, "coef_")
         if is_classifier(self):
             return _classifier(self)
-        other = _regressor(self)
-        return _with_coefficients(other, self, self.coef_, self.intercept_)
+        model: Any = self
+        return _with_coefficients(_regressor(model), model, model.coef_, model.intercept_)
 
 
 def _classifier(model) -> BaseEstimator:
@@ -114,11 +114,11 @@ def _regressor(model) -> BaseEstimator:
     return other
 
 
-def _shared(model, kind: type) -> dict[str, Any]:
+def _shared(model, kind: Any) -> dict[str, Any]:
     """The parameters that mean the same there; what a search chose in place of what it tried."""
     params = model.get_params(deep=False)
     for name in ("alpha", "C", "l1_ratio"):
-        chosen = set(np.ravel(getattr(model, f"{name}_", None)).tolist()) - {None}
+        chosen = set(np.ravel(np.asarray(getattr(model, f"{name}_", None))).tolist()) - {None}
         if len(chosen) == 1:  # one for all classes, or targets
             params[name] = chosen.pop()
     known = kind._get_param_names()

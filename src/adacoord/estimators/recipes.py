@@ -92,7 +92,8 @@ class Recipe(ABC):
     def problems(self, rows: Rows, penalties) -> list[Problem]:
         """The problems that the rows make under ``penalties``, one (l1, l2) per problem."""
         # wrapped once for all of them
-        matrix = as_matrix(with_bias(rows.X, self.bias) if self.penalised else rows.X, "X")
+        X = rows.X if self.bias is None or not self.penalised else with_bias(rows.X, self.bias)
+        matrix = as_matrix(X, "X")
 
         def problem(k, l1, l2):
             b, weights = self._targets(rows, k)
@@ -111,7 +112,9 @@ class Recipe(ABC):
         coef, c = np.zeros((self.height, d + self.penalised)), np.zeros(self.height)
         for k, point in enumerate(points):
             coef[k], c[k] = point.x, point.intercept
-        return (coef[:, :-1], coef[:, -1] * self.bias) if self.penalised else (coef, c)
+        if self.bias is None or not self.penalised:
+            return coef, c
+        return coef[:, :-1], coef[:, -1] * self.bias
 
     def points(self, coef, c) -> list[tuple[np.ndarray, float | np.ndarray]]:
         """(x, intercept) of each problem at such coefficients and intercepts, in float64."""

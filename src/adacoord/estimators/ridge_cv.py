@@ -172,10 +172,10 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
                 scores.append(scorer(_Echo(), predictions.reshape(y.shape), y, **scoring))
             if self.store_cv_results:
                 kept.append(values.reshape(y.shape))
-        scores = np.array(scores, dtype=np.float64)
-        best = np.argmax(scores, axis=0)
+        table = np.array(scores, dtype=np.float64)
+        best = np.argmax(table, axis=0)
         self.alpha_ = alphas[best] if apart else float(alphas[best])
-        self.best_score_ = scores.max(axis=0) if apart else float(scores.max())
+        self.best_score_ = table.max(axis=0) if apart else float(table.max())
         if self.store_cv_results:
             self.cv_results_ = np.stack(kept, axis=-1).astype(X.dtype)
 

@@ -59,6 +59,12 @@ class Walk:
 class CrossValidated:
     """Of estimators with a ``cv``: folds, walks and metadata."""
 
+    # the estimator's own
+    cv: Any
+    n_jobs: int | None
+    tol: float
+    _runner: Callable[..., Any]
+
     # ---- walks --------------------------------------------------------------------------
 
     def _folds(self, X, y, classifier: bool, **params) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -112,7 +112,8 @@ def _is_plain(array: Any) -> bool:
         return False
     if array.dtype.kind == "O":
         return all(isinstance(v, str) for v in array.flat)
-    return array.dtype.kind in "biuU" or (array.dtype.kind == "f" and np.isfinite(array).all())
+    return array.dtype.kind in "biuU" or (
+        array.dtype.kind == "f" and bool(np.isfinite(array).all()))
 
 
 class _Writer:
@@ -180,7 +181,8 @@ def _unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {_unpack(k, arrays): _unpack(v, arrays) for k, v in content}
     if kind == "loss":
         name, parameter = content
-        return _LOSSES[name]() if parameter is None else _LOSSES[name](parameter)
+        loss: Any = _LOSSES[name]
+        return loss() if parameter is None else loss(parameter)
     if kind == "history":
         history = History(**{k: _unpack(v, arrays) for k, v in content.items()})
         history.switched = Switch(*history.switched) if history.switched else None

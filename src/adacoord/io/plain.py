@@ -73,7 +73,7 @@ def _loss(name: Any, parameter: Any) -> str | Loss:
     """The name where the parameter is the default one, else the loss with its parameter."""
     if name not in LOSSES:
         raise ValueError(f"loss={name!r}, which this adacoord does not have")
-    kind = LOSSES[name]
+    kind: Any = LOSSES[name]
     if parameter is None:
         return name
     if kind.parameter is None:

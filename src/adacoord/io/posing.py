@@ -50,13 +50,14 @@ class Posed:
     @property
     def count(self) -> int:
         """How many problems the data make."""
-        several = self.classes is not None and self.classes.size > 2
-        return self.classes.size if several and not self.problem.loss.blocks else 1
+        if self.classes is None or self.classes.size <= 2 or self.problem.loss.blocks:
+            return 1
+        return int(self.classes.size)
 
     def describe(self, console: Console) -> None:
         """Print the problem, and what was assumed."""
         console.print(str(self.problem), markup=False, soft_wrap=True)
-        if self.count > 1:
+        if self.classes is not None and self.count > 1:
             console.print(f"{self.count} such problems: each of the labels {shown(self.classes)} "
                           "against the rest", markup=False, soft_wrap=True)
         if self.assumed:

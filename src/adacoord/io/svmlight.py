@@ -27,7 +27,7 @@ from . import svmlight_kernel as kernel
 from .writing import replacing
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
-_OPEN = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError)
 #: A compressed file may expand to so many bytes, or to so many times its size if that is more.
 #: Real data sets expand 3 to 15 times; a file made for the purpose, more than 10,000 times.
@@ -185,7 +185,7 @@ def _run(text: bytes, most: int, index_type: type, zero_based: bool) -> tuple:
     rows = text.count(b"\n")
     b = np.empty(rows)
     indptr = np.empty(rows + 1, np.int64)
-    indices = np.empty(most, index_type)
+    indices: np.ndarray = np.empty(most, index_type)
     values = np.empty(most)
     # Rarely used, and then sparsely: the system gives memory only to the pages written to.
     inexact = np.empty((most + rows, 3), np.int64)

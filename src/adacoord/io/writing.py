@@ -19,12 +19,12 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 try:
     import fcntl
 except ImportError:  # Windows: an open file cannot be removed there, which does the lock's work
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # and who locks asks for it
 
 
 @contextlib.contextmanager
@@ -46,9 +46,9 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
     name = os.fspath(path)
     try:
         old = _status(name)
-        if _is_stream(old):
+        if old is not None and _is_stream(old):
             with open(_open_stream(name, old), "wb") as file:
-                yield file
+                yield cast(BinaryIO, file)
             return
         target = os.path.realpath(name)
         _remove_abandoned(target)
