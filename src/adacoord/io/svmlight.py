@@ -18,7 +18,7 @@ import re
 import zlib
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
