@@ -49,10 +49,19 @@ def ours(task: Task, tol: float, *, solver: str = "auto", limit: float = np.inf)
 
     end = time.process_time() + limit
     problem = ac.Problem(task.A, task.b, loss=task.loss, l1=task.l1, l2=task.l2)
-    r = ac.solve(problem, solver, tol=tol, max_passes=FOREVER,
-                 callback=lambda progress: time.process_time() > end)
-    told = {"passes": r.passes, "relative_gap": r.relative_gap, "solver": r.solver,
-            "certified": r.converged}
+    r = ac.solve(
+        problem,
+        solver,
+        tol=tol,
+        max_passes=FOREVER,
+        callback=lambda progress: time.process_time() > end,
+    )
+    told = {
+        "passes": r.passes,
+        "relative_gap": r.relative_gap,
+        "solver": r.solver,
+        "certified": r.converged,
+    }
     return r.x, told
 
 
@@ -62,8 +71,15 @@ def ours(task: Task, tol: float, *, solver: str = "auto", limit: float = np.inf)
 def sklearn_svc(task: Task, tol: float) -> np.ndarray:
     from sklearn.svm import LinearSVC
 
-    model = LinearSVC(loss="hinge", dual=True, C=task.C, tol=tol, fit_intercept=False,
-                      max_iter=FOREVER, random_state=0)
+    model = LinearSVC(
+        loss="hinge",
+        dual=True,
+        C=task.C,
+        tol=tol,
+        fit_intercept=False,
+        max_iter=FOREVER,
+        random_state=0,
+    )
     return model.fit(task.A, task.b).coef_
 
 
@@ -77,8 +93,16 @@ def sklearn_logistic(solver: str, **options: Any) -> Callable[[Task, float], np.
             penalty = {"l1_ratio": 1.0 if task.l1 > 0.0 else 0.0}
         else:
             penalty = {"penalty": "l1" if task.l1 > 0.0 else "l2"}
-        model = LogisticRegression(C=task.C, solver=solver, tol=tol, fit_intercept=False,
-                                   max_iter=FOREVER, random_state=0, **penalty, **options)
+        model = LogisticRegression(
+            C=task.C,
+            solver=solver,
+            tol=tol,
+            fit_intercept=False,
+            max_iter=FOREVER,
+            random_state=0,
+            **penalty,
+            **options,
+        )
         return model.fit(task.A, task.b).coef_
 
     return fit
@@ -88,8 +112,9 @@ def sklearn_lasso(gram: bool) -> Callable[[Task, float], np.ndarray]:
     def fit(task: Task, tol: float) -> np.ndarray:
         from sklearn.linear_model import Lasso
 
-        model = Lasso(alpha=task.l1, precompute=gram, fit_intercept=False, tol=tol,
-                      max_iter=FOREVER)
+        model = Lasso(
+            alpha=task.l1, precompute=gram, fit_intercept=False, tol=tol, max_iter=FOREVER
+        )
         return model.fit(task.A, task.b).coef_
 
     return fit
@@ -122,8 +147,14 @@ def snapml(name: str, **options: Any) -> Callable[[Task, float], np.ndarray]:
     def fit(task: Task, tol: float) -> np.ndarray:
         import snapml
 
-        model = getattr(snapml, name)(regularizer=1.0 / task.C, tol=tol, fit_intercept=False,
-                                      max_iter=FOREVER, n_jobs=1, **options)
+        model = getattr(snapml, name)(
+            regularizer=1.0 / task.C,
+            tol=tol,
+            fit_intercept=False,
+            max_iter=FOREVER,
+            n_jobs=1,
+            **options,
+        )
         return np.asarray(model.fit(task.A, task.b).coef_)
 
     return fit
@@ -142,8 +173,9 @@ def celer_lasso(task: Task, tol: float) -> np.ndarray:
 def celer_logistic(task: Task, tol: float) -> np.ndarray:
     from celer import LogisticRegression
 
-    model = LogisticRegression(C=task.C, tol=tol, fit_intercept=False, max_iter=1000,
-                               max_epochs=FOREVER)
+    model = LogisticRegression(
+        C=task.C, tol=tol, fit_intercept=False, max_iter=1000, max_epochs=FOREVER
+    )
     return model.fit(task.A, task.b).coef_
 
 
@@ -177,8 +209,14 @@ def cyanure(name: str, **options: Any) -> Callable[[Task, float], np.ndarray]:
 
         penalty, weight = ("l1", task.l1) if task.l1 > 0.0 else ("l2", task.l2)
         model = getattr(estimators, name)(
-            penalty=penalty, lambda_1=weight, fit_intercept=False, tol=tol, max_iter=10**6,
-            n_threads=1, verbose=False, **options,
+            penalty=penalty,
+            lambda_1=weight,
+            fit_intercept=False,
+            tol=tol,
+            max_iter=10**6,
+            n_threads=1,
+            verbose=False,
+            **options,
         )
         return model.fit(task.A, task.b).coef_
 
@@ -203,8 +241,9 @@ def lightning_cd(name: str, loss: str) -> Callable[[Task, float], np.ndarray]:
 
         penalty, weight = ("l1", task.l1) if task.l1 > 0.0 else ("l2", task.l2)
         C = (0.5 if loss == "squared" else 1.0) / task.n
-        model = getattr(module, name)(loss=loss, penalty=penalty, C=C, alpha=weight, tol=tol,
-                                      max_iter=10**6, random_state=0)
+        model = getattr(module, name)(
+            loss=loss, penalty=penalty, C=C, alpha=weight, tol=tol, max_iter=10**6, random_state=0
+        )
         return model.fit(task.A, task.b).coef_
 
     return fit
@@ -250,52 +289,117 @@ OURS = Peer("adacoord", "adacoord", "any", ours, (1e-6,), warm=chosen)
 PEERS = (
     Peer("liblinear -s 3", "liblinear", "hinge", liblinear(3), decades(-1, -8)),
     Peer("sklearn LinearSVC", "sklearn", "hinge", sklearn_svc, decades(-1, -8)),
-    Peer("snapml SVM", "snapml", "hinge", snapml("SupportVectorMachine", loss="hinge"),
-         decades(-1, -8)),
+    Peer(
+        "snapml SVM",
+        "snapml",
+        "hinge",
+        snapml("SupportVectorMachine", loss="hinge"),
+        decades(-1, -8),
+    ),
     Peer("lightning LinearSVC", "lightning", "hinge", lightning_svc, decades(-1, -8)),
     Peer("skglm LinearSVC", "skglm", "hinge", skglm_svc, decades(-1, -8)),
     Peer("rehline SVM", "rehline", "hinge", rehline_svc, decades(-2, -9), dense_only),
     Peer("cyanure", "cyanure", "hinge", cyanure("Classifier"), (), no_such("hinge")),
-
     Peer("sklearn lbfgs", "sklearn", "logistic", sklearn_logistic("lbfgs"), decades(-2, -9)),
-    Peer("sklearn newton-cg", "sklearn", "logistic", sklearn_logistic("newton-cg"),
-         decades(-1, -9)),
-    Peer("sklearn newton-cholesky", "sklearn", "logistic", sklearn_logistic("newton-cholesky"),
-         decades(-1, -9), square_in_columns),
+    Peer(
+        "sklearn newton-cg", "sklearn", "logistic", sklearn_logistic("newton-cg"), decades(-1, -9)
+    ),
+    Peer(
+        "sklearn newton-cholesky",
+        "sklearn",
+        "logistic",
+        sklearn_logistic("newton-cholesky"),
+        decades(-1, -9),
+        square_in_columns,
+    ),
     Peer("liblinear -s 0", "liblinear", "logistic", liblinear(0), decades(-1, -8)),
     Peer("liblinear -s 7", "liblinear", "logistic", liblinear(7), decades(0, -8)),
-    Peer("sklearn liblinear", "sklearn", "logistic", sklearn_logistic("liblinear", dual=True),
-         decades(0, -8)),
-    Peer("snapml logistic", "snapml", "logistic", snapml("LogisticRegression", dual=True),
-         decades(-1, -8)),
-    Peer("cyanure logistic", "cyanure", "logistic", cyanure("Classifier", loss="logistic"),
-         decades(-2, -9)),
-    Peer("lightning CD", "lightning", "logistic", lightning_cd("CDClassifier", "log"),
-         decades(-1, -8)),
+    Peer(
+        "sklearn liblinear",
+        "sklearn",
+        "logistic",
+        sklearn_logistic("liblinear", dual=True),
+        decades(0, -8),
+    ),
+    Peer(
+        "snapml logistic",
+        "snapml",
+        "logistic",
+        snapml("LogisticRegression", dual=True),
+        decades(-1, -8),
+    ),
+    Peer(
+        "cyanure logistic",
+        "cyanure",
+        "logistic",
+        cyanure("Classifier", loss="logistic"),
+        decades(-2, -9),
+    ),
+    Peer(
+        "lightning CD",
+        "lightning",
+        "logistic",
+        lightning_cd("CDClassifier", "log"),
+        decades(-1, -8),
+    ),
     Peer("sklearn saga", "sklearn", "logistic", sklearn_logistic("saga"), decades(-1, -8)),
-
     Peer("celer Lasso", "celer", "lasso", celer_lasso, decades(-2, -11)),
     Peer("skglm Lasso", "skglm", "lasso", skglm_lasso, decades(-2, -11)),
     Peer("sklearn Lasso", "sklearn", "lasso", sklearn_lasso(False), decades(-2, -11)),
-    Peer("sklearn Lasso, Gram", "sklearn", "lasso", sklearn_lasso(True), decades(-2, -11),
-         square_in_columns),
-    Peer("snapml lasso", "snapml", "lasso",
-         snapml("LinearRegression", penalty="l1", dual=False), decades(-1, -8)),
+    Peer(
+        "sklearn Lasso, Gram",
+        "sklearn",
+        "lasso",
+        sklearn_lasso(True),
+        decades(-2, -11),
+        square_in_columns,
+    ),
+    Peer(
+        "snapml lasso",
+        "snapml",
+        "lasso",
+        snapml("LinearRegression", penalty="l1", dual=False),
+        decades(-1, -8),
+    ),
     Peer("cyanure lasso", "cyanure", "lasso", cyanure("Regression"), decades(-2, -9)),
-    Peer("lightning CD", "lightning", "lasso", lightning_cd("CDRegressor", "squared"),
-         decades(-1, -8)),
-
+    Peer(
+        "lightning CD",
+        "lightning",
+        "lasso",
+        lightning_cd("CDRegressor", "squared"),
+        decades(-1, -8),
+    ),
     Peer("celer logistic", "celer", "l1-logistic", celer_logistic, decades(0, -11)),
     # Its tolerance is one of the gradient of the mean: looser than 1e-4 leaves x = 0.
     Peer("skglm logistic", "skglm", "l1-logistic", skglm_logistic, decades(-4, -11)),
     Peer("liblinear -s 6", "liblinear", "l1-logistic", liblinear(6), decades(-1, -8)),
-    Peer("sklearn liblinear", "sklearn", "l1-logistic", sklearn_logistic("liblinear"),
-         decades(-1, -8)),
-    Peer("snapml logistic", "snapml", "l1-logistic",
-         snapml("LogisticRegression", penalty="l1", dual=False), decades(-1, -8)),
-    Peer("cyanure logistic", "cyanure", "l1-logistic", cyanure("Classifier", loss="logistic"),
-         decades(-2, -9)),
-    Peer("lightning CD", "lightning", "l1-logistic", lightning_cd("CDClassifier", "log"),
-         decades(-1, -8)),
+    Peer(
+        "sklearn liblinear",
+        "sklearn",
+        "l1-logistic",
+        sklearn_logistic("liblinear"),
+        decades(-1, -8),
+    ),
+    Peer(
+        "snapml logistic",
+        "snapml",
+        "l1-logistic",
+        snapml("LogisticRegression", penalty="l1", dual=False),
+        decades(-1, -8),
+    ),
+    Peer(
+        "cyanure logistic",
+        "cyanure",
+        "l1-logistic",
+        cyanure("Classifier", loss="logistic"),
+        decades(-2, -9),
+    ),
+    Peer(
+        "lightning CD",
+        "lightning",
+        "l1-logistic",
+        lightning_cd("CDClassifier", "log"),
+        decades(-1, -8),
+    ),
     Peer("sklearn saga", "sklearn", "l1-logistic", sklearn_logistic("saga"), decades(-1, -8)),
 )

@@ -73,8 +73,10 @@ def main(names: list[str]) -> None:
         print(f"{'A @ x + A.T @ y':28s} {1e3 * reference:8.2f} ms")
         for label, *_, limit in CASES:
             goal = f"   goal <= {limit}" if limit and "rcv1" in title else ""
-            print(f"{label:28s} {1e3 * best[label]:8.2f} ms   ratio "
-                  f"{best[label] / reference:5.2f}{goal}")
+            print(
+                f"{label:28s} {1e3 * best[label]:8.2f} ms   ratio "
+                f"{best[label] / reference:5.2f}{goal}"
+            )
 
 
 if __name__ == "__main__":

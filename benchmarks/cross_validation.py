@@ -73,9 +73,12 @@ def timed(models, X, y, repeats):
 
 
 def report(name, ours, theirs, default, gap, tol, far):
-    print(f"{name:32} {ours:8.3f} s  scikit-learn at tol={tol:.0e} {theirs:8.3f} s: ratio "
-          f"{ours / theirs:6.2f}; at its default {default:8.3f} s: {ours / default:6.2f}; "
-          f"ours within {gap:.0e} (certified), theirs {far:.0e}", flush=True)
+    print(
+        f"{name:32} {ours:8.3f} s  scikit-learn at tol={tol:.0e} {theirs:8.3f} s: ratio "
+        f"{ours / theirs:6.2f}; at its default {default:8.3f} s: {ours / default:6.2f}; "
+        f"ours within {gap:.0e} (certified), theirs {far:.0e}",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -92,8 +95,12 @@ def main() -> None:
         report(f"LassoCV, {name}", *timed(models, X, y, repeats), ours.path_gaps_.max(), tol, far)
     for name, X, y in classification():
         folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
-        settings = {"cv": folds, "l1_ratios": (0.0,), "use_legacy_attributes": False,
-                    "scoring": "neg_log_loss"}
+        settings = {
+            "cv": folds,
+            "l1_ratios": (0.0,),
+            "use_legacy_attributes": False,
+            "scoring": "neg_log_loss",
+        }
         ours = ac.LogisticRegressionCV(**settings, tol=ACCURACY).fit(X, y)
         for tol in 10.0 ** -np.arange(4, 10):
             theirs = sk.LogisticRegressionCV(**settings, tol=tol, max_iter=10**5).fit(X, y)
@@ -101,8 +108,13 @@ def main() -> None:
             if far <= ACCURACY:
                 break
         models = ours, theirs, sk.LogisticRegressionCV(**settings)
-        report(f"LogisticRegressionCV, {name}", *timed(models, X, y, repeats),
-               ours.path_gaps_.max(), tol, far)
+        report(
+            f"LogisticRegressionCV, {name}",
+            *timed(models, X, y, repeats),
+            ours.path_gaps_.max(),
+            tol,
+            far,
+        )
 
 
 if __name__ == "__main__":

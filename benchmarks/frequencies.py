@@ -28,10 +28,18 @@ from adacoord.solvers.dual.dual_cd import DualCoordinateAscent
 from adacoord.solvers.primal.primal_cd import CoordinateDescent
 from adacoord.solvers.primal.working_set import WorkingSetDescent
 
-HINGE = {"rcv1.subset.binary": (1, 10, 100, 1000), "news20.rebuilt.binary": (1, 10, 100),
-         "w8a": (1, 10, 100), "a9a": (1, 10), "covtype.binary.scale": (1,)}
-LASSO = {"rcv1.subset.binary": (10, 30, 100, 300), "news20.rebuilt.binary": (10, 100),
-         "a9a": (10, 100)}
+HINGE = {
+    "rcv1.subset.binary": (1, 10, 100, 1000),
+    "news20.rebuilt.binary": (1, 10, 100),
+    "w8a": (1, 10, 100),
+    "a9a": (1, 10),
+    "covtype.binary.scale": (1,),
+}
+LASSO = {
+    "rcv1.subset.binary": (10, 30, 100, 300),
+    "news20.rebuilt.binary": (10, 100),
+    "a9a": (10, 100),
+}
 
 
 class UniformWorkingSets(WorkingSetDescent):
@@ -80,8 +88,11 @@ def main() -> None:
                 "ACF": lambda p, rng: AdaptiveFrequencies(p, rng, order="frequencies"),
             }
         else:
-            contenders = {"cyclic": CoordinateDescent, "sets": UniformWorkingSets,
-                          "sets, ACF": WorkingSetDescent}
+            contenders = {
+                "cyclic": CoordinateDescent,
+                "sets": UniformWorkingSets,
+                "sets, ACF": WorkingSetDescent,
+            }
         print(f"{kind}: " + ", ".join(contenders) + f", to a relative gap of {given.gap:g}")
         for name, values in table.items():
             if given.quick and name not in ("rcv1.subset.binary", "a9a"):
@@ -95,15 +106,18 @@ def main() -> None:
                     largest = ac.Problem(A, b, l1=1.0).l1_max()
                     problem = ac.Problem(A, b, l1=largest / value)
                     label = f"l1_max/{value}, n l1 = {A.shape[0] * largest / value:.3g}"
-                found = [run(problem, make, given.gap, given.limit)
-                         for make in contenders.values()]
+                found = [run(problem, make, given.gap, given.limit) for make in contenders.values()]
                 gains[kind].append(found[1][0] / found[2][0])
-                print(f"  {name[:12]:12s} {label:28s} " + "  ".join(text for _, text in found),
-                      flush=True)
+                print(
+                    f"  {name[:12]:12s} {label:28s} " + "  ".join(text for _, text in found),
+                    flush=True,
+                )
     for kind, values in gains.items():
-        print(f"{kind}: entries of the uniform order with shrinking or sets / with ACF: geometric "
-              f"mean {np.exp(np.mean(np.log(values))):.2f}, from {min(values):.2f} to "
-              f"{max(values):.2f}")
+        print(
+            f"{kind}: entries of the uniform order with shrinking or sets / with ACF: geometric "
+            f"mean {np.exp(np.mean(np.log(values))):.2f}, from {min(values):.2f} to "
+            f"{max(values):.2f}"
+        )
 
 
 if __name__ == "__main__":

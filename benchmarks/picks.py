@@ -27,8 +27,14 @@ from adacoord.solvers.newton.size import system_size
 from adacoord.solvers.registry import newton_can
 
 NAMES = ("w8a", "a9a", "covtype", "rcv1", "news20", "leukemia", "mnist", "words", "gaussian")
-KINDS = (("hinge", 0.0), ("smooth_hinge", 0.0), ("logistic", 0.0), ("squared", 0.0),
-         ("hinge", 1e-4), ("logistic", 1e-4))
+KINDS = (
+    ("hinge", 0.0),
+    ("smooth_hinge", 0.0),
+    ("logistic", 0.0),
+    ("squared", 0.0),
+    ("hinge", 1e-4),
+    ("logistic", 1e-4),
+)
 
 
 def data(name: str, folder: Path):
@@ -44,8 +50,12 @@ def data(name: str, folder: Path):
     if name == "gaussian":
         A = rng.standard_normal((6000, 800)) / np.sqrt(800)
         return A, np.sign(A @ rng.standard_normal(800) + 0.5 * rng.standard_normal(6000))
-    files = {"covtype": "covtype.binary.scale", "rcv1": "rcv1.subset.binary",
-             "news20": "news20.rebuilt.binary", "leukemia": "leukemia.golub"}
+    files = {
+        "covtype": "covtype.binary.scale",
+        "rcv1": "rcv1.subset.binary",
+        "news20": "news20.rebuilt.binary",
+        "leukemia": "leukemia.golub",
+    }
     A, b = ac.io.load_svmlight(folder / f"{files.get(name, name)}.svm.xz")
     rows = np.arange(b.size)
     if name == "mnist":
@@ -63,8 +73,14 @@ def timed(problem: ac.Problem, solver: str, limit: float):
     found = []
     for _ in range(2):
         began = time.process_time()
-        result = run(problem, solver, tol=1e-6, max_passes=1000, options={},
-                     callback=lambda _, began=began: time.process_time() - began > limit)
+        result = run(
+            problem,
+            solver,
+            tol=1e-6,
+            max_passes=1000,
+            options={},
+            callback=lambda _, began=began: time.process_time() - began > limit,
+        )
         found.append((time.process_time() - began, result))
         if found[-1][0] > 1.0:
             break
@@ -93,10 +109,12 @@ def compare(problem: ac.Problem, limit: float) -> tuple[str, bool, bool]:
     def text(seconds, result):
         touched = result.history.operations[-1] / problem.matrix.nnz
         return f"{seconds:.2f} s {touched:.0f}x" + (
-            "" if result.converged else f" ({result.relative_gap:.0e})")
+            "" if result.converged else f" ({result.relative_gap:.0e})"
+        )
 
     line = f"auto = {auto[1].method}: {text(*auto)}; " + ", ".join(
-        f"{s} {text(*pair)}" for s, pair in runs.items())
+        f"{s} {text(*pair)}" for s, pair in runs.items()
+    )
     return line + " WRONG" * wrong + " SLOWED" * slowed, wrong, slowed
 
 
@@ -119,8 +137,10 @@ def main() -> None:
                 line, is_wrong, is_slowed = compare(problem, asked.limit)
                 wrong, slowed, total = wrong + is_wrong, slowed + is_slowed, total + 1
                 print(f"{name:9} {loss:12} l1={l1:g} l2={l2:g}: {line}", flush=True)
-    print(f"{wrong} of {total} more than twice as slow as the best candidate, {slowed} slowed by "
-          "a repair")
+    print(
+        f"{wrong} of {total} more than twice as slow as the best candidate, {slowed} slowed by "
+        "a repair"
+    )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,11 @@ import adacoord as ac
 
 NAMES = ("w8a", "a9a", "rcv1.subset.binary", "covtype.binary.scale")
 CONTENDERS = (
-    ("apdc", {}), ("spdc", {"steps": "theory"}), ("spdc", {}), ("adaspdc", {}), ("dcd", {}),
+    ("apdc", {}),
+    ("spdc", {"steps": "theory"}),
+    ("spdc", {}),
+    ("adaspdc", {}),
+    ("dcd", {}),
 )
 
 
@@ -60,8 +64,10 @@ def main(names: tuple[str, ...], cap: float) -> None:
     print("columns: " + ", ".join(label(*c) for c in CONTENDERS))
     for other, values in ratios.items():
         print(f"passes, apdc/{other}: geometric mean {np.exp(np.mean(np.log(values))):.3f}")
-    print(f"seconds, dcd/apdc where n > d and n l2 gamma/R^2 < 0.1: at least {min(faster):.1f}, "
-          f"geometric mean {np.exp(np.mean(np.log(faster))):.1f} over {len(faster)} problems")
+    print(
+        f"seconds, dcd/apdc where n > d and n l2 gamma/R^2 < 0.1: at least {min(faster):.1f}, "
+        f"geometric mean {np.exp(np.mean(np.log(faster))):.1f} over {len(faster)} problems"
+    )
 
 
 if __name__ == "__main__":

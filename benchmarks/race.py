@@ -49,22 +49,36 @@ SHORTEST_CAP = 5.0
 LADDER = 3.0
 
 RCV1, NEWS20, W8A, COVTYPE, LEUKEMIA, COLON = (
-    "rcv1.subset.binary", "news20.rebuilt.binary", "w8a", "covtype.binary.scale",
-    "leukemia.golub", "colon-cancer",
+    "rcv1.subset.binary",
+    "news20.rebuilt.binary",
+    "w8a",
+    "covtype.binary.scale",
+    "leukemia.golub",
+    "colon-cancer",
 )
 #: (loss, data, C or the divisor of lambda_max, goal for ours/best peer, part of --quick)
 CASES = (
-    ("hinge", RCV1, 1, 0.4, True), ("hinge", RCV1, 10, 0.2, False),
-    ("hinge", RCV1, 100, 0.15, False), ("hinge", RCV1, 1000, 0.1, False),
-    ("hinge", NEWS20, 1, 1.0, False), ("hinge", NEWS20, 100, 0.2, False),
-    ("hinge", W8A, 1, 1.0, True), ("hinge", W8A, 100, 0.3, False),
+    ("hinge", RCV1, 1, 0.4, True),
+    ("hinge", RCV1, 10, 0.2, False),
+    ("hinge", RCV1, 100, 0.15, False),
+    ("hinge", RCV1, 1000, 0.1, False),
+    ("hinge", NEWS20, 1, 1.0, False),
+    ("hinge", NEWS20, 100, 0.2, False),
+    ("hinge", W8A, 1, 1.0, True),
+    ("hinge", W8A, 100, 0.3, False),
     ("hinge", COVTYPE, 1, 0.8, False),
-    ("logistic", RCV1, 1, 0.9, True), ("logistic", RCV1, 100, 0.5, False),
-    ("lasso", RCV1, 10, 1.0, True), ("lasso", RCV1, 30, 0.7, False),
-    ("lasso", RCV1, 100, 0.6, False), ("lasso", RCV1, 300, 0.5, False),
-    ("lasso", LEUKEMIA, 10, 1.0, True), ("lasso", LEUKEMIA, 100, 1.0, False),
-    ("lasso", COLON, 10, 1.0, True), ("lasso", COLON, 100, 1.0, False),
-    ("l1-logistic", RCV1, 10, 1.0, True), ("l1-logistic", RCV1, 30, 0.8, False),
+    ("logistic", RCV1, 1, 0.9, True),
+    ("logistic", RCV1, 100, 0.5, False),
+    ("lasso", RCV1, 10, 1.0, True),
+    ("lasso", RCV1, 30, 0.7, False),
+    ("lasso", RCV1, 100, 0.6, False),
+    ("lasso", RCV1, 300, 0.5, False),
+    ("lasso", LEUKEMIA, 10, 1.0, True),
+    ("lasso", LEUKEMIA, 100, 1.0, False),
+    ("lasso", COLON, 10, 1.0, True),
+    ("lasso", COLON, 100, 1.0, False),
+    ("l1-logistic", RCV1, 10, 1.0, True),
+    ("l1-logistic", RCV1, 30, 0.8, False),
     ("l1-logistic", RCV1, 100, 0.7, False),
 )
 
@@ -116,8 +130,15 @@ class Entry:
 class Race:
     """All contenders on one task."""
 
-    def __init__(self, task: Task, path: str, workers: dict, solver: str, cap: float,
-                 libraries: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        task: Task,
+        path: str,
+        workers: dict,
+        solver: str,
+        cap: float,
+        libraries: tuple[str, ...] = (),
+    ):
         self.task, self.path, self.workers, self.cap = task, path, workers, cap
         self.options = {OURS.name: {"solver": solver}}
         self.ours, self.looser = Entry(OURS), Entry(OURS)
@@ -186,8 +207,15 @@ class Race:
         except Failed as failure:
             entry.stopped = str(failure)
             return
-        entry.rungs.append({"tol": tol, "seconds": fit.seconds, "wall": fit.wall,
-                            "objective": self.task.objective(fit.x), **fit.told})
+        entry.rungs.append(
+            {
+                "tol": tol,
+                "seconds": fit.seconds,
+                "wall": fit.wall,
+                "objective": self.task.objective(fit.x),
+                **fit.told,
+            }
+        )
 
     def refine(self) -> None:
         """Half a rung back for the peers in front: a decade may have been more than they needed."""
@@ -237,19 +265,35 @@ class Race:
         last = self.ours.rungs[-1] if self.ours.rungs else {}
         done = bool(ours and ours["certified"])
         seconds = last.get("seconds", self.cap)
-        row = {"problem": self.task.name, "goal": goal, "ours": seconds, "ours_done": done,
-               "solver": last.get("solver", ""), "passes": last.get("passes"),
-               "relative_gap": last.get("relative_gap"), "best_objective": best,
-               "ours_stopped": "" if last else self.ours.stopped}
-        peer = leader.winner(best)["seconds"] if leader else min(
-            (entry.at_least for entry in self.peers if entry.at_least > 0.0), default=np.inf)
+        row = {
+            "problem": self.task.name,
+            "goal": goal,
+            "ours": seconds,
+            "ours_done": done,
+            "solver": last.get("solver", ""),
+            "passes": last.get("passes"),
+            "relative_gap": last.get("relative_gap"),
+            "best_objective": best,
+            "ours_stopped": "" if last else self.ours.stopped,
+        }
+        peer = (
+            leader.winner(best)["seconds"]
+            if leader
+            else min(
+                (entry.at_least for entry in self.peers if entry.at_least > 0.0), default=np.inf
+            )
+        )
         row |= {"best_peer": leader.peer.name if leader else "", "peer": peer}
         row["ratio"] = seconds / peer
         rungs = [r for r in (self.looser.winner(best), ours) if r]
         row["as_peers"] = min((r["seconds"] for r in rungs), default=np.inf) / peer
         # ">": ours was stopped; "<": all peers were; nothing can be said where both were.
-        row["bound"] = {(True, True): "", (False, True): ">", (True, False): "<",
-                        (False, False): "?"}[done, leader is not None]
+        row["bound"] = {
+            (True, True): "",
+            (False, True): ">",
+            (True, False): "<",
+            (False, False): "?",
+        }[done, leader is not None]
         row["met"] = done and row["ratio"] <= goal
         row["peers"] = [self.describe(entry, best) for entry in self.peers]
         row["cold"] = {e.peer.name: e.cold for e in (self.ours, *self.peers) if e.cold}
@@ -258,12 +302,16 @@ class Race:
     def describe(self, entry: Entry, best: float) -> dict[str, Any]:
         rung = entry.winner(best)
         longest = max(entry.rungs, key=lambda r: r["wall"], default={"seconds": 0.0, "wall": 1.0})
-        return {"name": entry.peer.name, "seconds": rung and rung["seconds"],
-                "threads": longest["seconds"] / longest["wall"],
-                "tol": rung and rung["tol"], "stopped": "" if rung else entry.stopped,
-                "ran": bool(entry.rungs) or entry.at_least > 0.0,
-                "reached": (entry.best - best) / abs(best) if entry.rungs else None,
-                "rungs": entry.rungs}
+        return {
+            "name": entry.peer.name,
+            "seconds": rung and rung["seconds"],
+            "threads": longest["seconds"] / longest["wall"],
+            "tol": rung and rung["tol"],
+            "stopped": "" if rung else entry.stopped,
+            "ran": bool(entry.rungs) or entry.at_least > 0.0,
+            "reached": (entry.best - best) / abs(best) if entry.rungs else None,
+            "rungs": entry.rungs,
+        }
 
 
 def sentence(peer: dict[str, Any]) -> str:
@@ -277,17 +325,21 @@ def sentence(peer: dict[str, Any]) -> str:
     return f"{peer['name']} not reached: {peer['stopped']}{reached}"
 
 
-HEAD = (f"{'problem':37s} {'goal':>5s} {'ratio':>8s} {'':4s} {'ours':>9s} {'passes':>7s} "
-        f"{'solver':7s} {'as peers':>8s} {'best peer':>9s}")
+HEAD = (
+    f"{'problem':37s} {'goal':>5s} {'ratio':>8s} {'':4s} {'ours':>9s} {'passes':>7s} "
+    f"{'solver':7s} {'as peers':>8s} {'best peer':>9s}"
+)
 
 
 def line(row: dict[str, Any]) -> str:
     undecided = row["bound"] in ("<", "?")
     mark = "met" if row["met"] else "open" if undecided else "MISS"
     ours = f"{'' if row['ours_done'] else '>'}{row['ours']:.3f}"
-    return (f"{row['problem']:37s} {row['goal']:5.2f} {row['bound']}{row['ratio']:>7.2f} "
-            f"{mark:4s} {ours:>9s} {row['passes'] or '-':>7} {row['solver']:7s} "
-            f"{row['as_peers']:8.2f} {row['peer']:9.3f}  {row['best_peer'] or 'none got there'}")
+    return (
+        f"{row['problem']:37s} {row['goal']:5.2f} {row['bound']}{row['ratio']:>7.2f} "
+        f"{mark:4s} {ours:>9s} {row['passes'] or '-':>7} {row['solver']:7s} "
+        f"{row['as_peers']:8.2f} {row['peer']:9.3f}  {row['best_peer'] or 'none got there'}"
+    )
 
 
 def show(row: dict[str, Any]) -> None:
@@ -299,8 +351,10 @@ def show(row: dict[str, Any]) -> None:
     for peer in sorted(row["peers"], key=lambda p: (p["seconds"] is None, p["seconds"] or 0.0)):
         print(f"    {sentence(peer)}")
     if row["cold"]:
-        print("    cold start, import and 200 rows: "
-              + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in row["cold"].items()))
+        print(
+            "    cold start, import and 200 rows: "
+            + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in row["cold"].items())
+        )
     sys.stdout.flush()
 
 
@@ -309,24 +363,33 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="problems whose name has TEXT")
     parser.add_argument("--solver", default="auto", help="ours (default: auto)")
     parser.add_argument("--cap", type=float, default=60.0, help="seconds a fit (default: 60)")
-    parser.add_argument("--peers", default="", metavar="NAMES",
-                        help="only these libraries, such as sklearn,celer (default: all)")
+    parser.add_argument(
+        "--peers",
+        default="",
+        metavar="NAMES",
+        help="only these libraries, such as sklearn,celer (default: all)",
+    )
     parser.add_argument("--json", metavar="FILE", help="write all figures there")
     parser.add_argument("--quick", action="store_true", help="7 of the 22 problems")
     args = parser.parse_args()
     if not os.environ.get("ADACOORD_DATA"):
         sys.exit("set ADACOORD_DATA to the folder of the data sets")
     os.environ.update(ONE_THREAD)
-    cases = [case for case in CASES
-             if args.only in title(*case[:3]) and (case[4] or not args.quick)]
+    cases = [
+        case for case in CASES if args.only in title(*case[:3]) and (case[4] or not args.quick)
+    ]
     if not cases:
-        sys.exit(f"--only {args.only}: no problem has that in its name; there are "
-                 + ", ".join(title(*case[:3]) for case in CASES))
+        sys.exit(
+            f"--only {args.only}: no problem has that in its name; there are "
+            + ", ".join(title(*case[:3]) for case in CASES)
+        )
     libraries = tuple(filter(None, args.peers.split(",")))
     unknown = sorted(set(libraries) - {peer.library for peer in PEERS})
     if unknown:
-        sys.exit(f"--peers {unknown[0]}: not a peer; use some of "
-                 + ", ".join(sorted({peer.library for peer in PEERS})))
+        sys.exit(
+            f"--peers {unknown[0]}: not a peer; use some of "
+            + ", ".join(sorted({peer.library for peer in PEERS}))
+        )
     rows: list[dict[str, Any]] = []
     workers: dict[str, Worker] = {}
     group = None

@@ -71,7 +71,8 @@ def problems():
                 base = ac.Problem(A, b, loss, l2=1.0 / n, intercept=intercept)
                 tiny = 1e-4 * float(np.mean(base.matrix.squared_norms)) / n**2
                 for kind, penalty in {
-                    "l2": {"l2": 1.0 / n}, "l2 tiny": {"l2": tiny},
+                    "l2": {"l2": 1.0 / n},
+                    "l2 tiny": {"l2": tiny},
                     "l1": {"l1": 0.05 * top, "l2": 0.0},
                     "both": {"l1": 0.05 * top, "l2": 1.0 / n},
                 }.items():
@@ -95,12 +96,16 @@ def main() -> None:
         solvers[result.method.split(" ")[0]] += 1
         if not result.converged or seconds > limit:
             missed.append(words)
-            print(f"{words}: {result.method}, {result.status}, relative gap "
-                  f"{result.relative_gap:.1e} after {result.passes} passes, {seconds:.2f} s",
-                  flush=True)
+            print(
+                f"{words}: {result.method}, {result.status}, relative gap "
+                f"{result.relative_gap:.1e} after {result.passes} passes, {seconds:.2f} s",
+                flush=True,
+            )
     quantiles = ", ".join(f"{q:.0%} {np.quantile(times, q):.4f}" for q in (0.5, 0.9, 0.99, 1.0))
-    print(f"{len(missed)} of {len(times)} missed; seconds: {quantiles}; "
-          + ", ".join(f"{name} {count}" for name, count in solvers.most_common()))
+    print(
+        f"{len(missed)} of {len(times)} missed; seconds: {quantiles}; "
+        + ", ".join(f"{name} {count}" for name, count in solvers.most_common())
+    )
 
 
 if __name__ == "__main__":

@@ -48,9 +48,7 @@ def passes_to(problem: ac.Problem, seed: int, limit: int, **options) -> float:
 
 
 def pass_costs(problem: ac.Problem, turns: int) -> list[float]:
-    solvers = [
-        SPDC(problem, np.random.Generator(np.random.PCG64(0)), sampling=s) for s in SAMPLING
-    ]
+    solvers = [SPDC(problem, np.random.Generator(np.random.PCG64(0)), sampling=s) for s in SAMPLING]
     best = [np.inf] * len(solvers)
     for _ in range(turns):
         for k, solver in enumerate(solvers):
@@ -88,11 +86,16 @@ def main(quick: bool) -> None:
             print(f"  AIS/US passes, practical: {gains[-1]:.2f}")
         best = pass_costs(problem, 20 if A.shape[0] > 10_000 else 200)
         costs.append(best[2] / best[0])
-        print(f"  a pass: US {1e3 * best[0]:.3g} ms, LIS {best[1] / best[0]:.2f}x, "
-              f"AIS {costs[-1]:.2f}x", flush=True)
-    print(f"AIS/US passes, practical steps: mean {np.mean(gains):.2f}, geometric mean "
-          f"{np.exp(np.mean(np.log(gains))):.2f}; cost of a pass: "
-          f"{min(costs):.2f} to {max(costs):.2f}")
+        print(
+            f"  a pass: US {1e3 * best[0]:.3g} ms, LIS {best[1] / best[0]:.2f}x, "
+            f"AIS {costs[-1]:.2f}x",
+            flush=True,
+        )
+    print(
+        f"AIS/US passes, practical steps: mean {np.mean(gains):.2f}, geometric mean "
+        f"{np.exp(np.mean(np.log(gains))):.2f}; cost of a pass: "
+        f"{min(costs):.2f} to {max(costs):.2f}"
+    )
 
 
 if __name__ == "__main__":

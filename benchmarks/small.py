@@ -41,8 +41,11 @@ def cases():
         yield data, ac.LinearSVC(loss="hinge"), svm.LinearSVC(loss="hinge")
         yield data, ac.LogisticRegression(), sk.LogisticRegression()
     yield cancer, ac.LinearSVC(penalty="l1"), svm.LinearSVC(penalty="l1")
-    yield cancer, ac.LogisticRegression(l1_ratio=1.0), sk.LogisticRegression(
-        l1_ratio=1.0, solver="liblinear")
+    yield (
+        cancer,
+        ac.LogisticRegression(l1_ratio=1.0),
+        sk.LogisticRegression(l1_ratio=1.0, solver="liblinear"),
+    )
     for data in (diabetes, digits):
         yield data, ac.Ridge(), sk.Ridge()
         yield data, ac.Lasso(alpha=0.01), sk.Lasso(alpha=0.01)
@@ -98,13 +101,15 @@ def distances(ours, theirs, X, y):
     reference = best
     if penalised and "intercept_scaling" in ours.get_params():
         reference = objective(
-            posed, clone(ours).set_params(intercept_scaling=1.0, **tight).fit(X, y))[1]
+            posed, clone(ours).set_params(intercept_scaling=1.0, **tight).fit(X, y)
+        )[1]
     elif penalised:  # LogisticRegression has no such setting: a column of ones is the same
         ones = np.column_stack([X, np.ones(len(X))])
         bias = clone(ours).set_params(fit_intercept=False, **tight).fit(ones, y)
         reference = sum(
             p.primal(x[:-1], float(x[-1])) + p.penalty.value(x[-1:])
-            for p, x in zip(posed, bias.coef_, strict=True))
+            for p, x in zip(posed, bias.coef_, strict=True)
+        )
     other = objective(posed, theirs)[int(penalised)]
 
     def of(model):
@@ -129,8 +134,10 @@ def main() -> None:
     clock = time.thread_time if "cpu" in sys.argv[2:] else time.perf_counter
     warnings.simplefilter("ignore")
     print(f"{'':59} {'milliseconds':^26} {'ratio':^15} {'(P - P*)/P*':^26}")
-    print(f"{'data':14} {'estimator':44} {'theirs':>8} {'ours':>8} {'as near':>8} "
-          f"{'default':>7} {'equal':>7} {'theirs':>8} {'ours':>8} {'as near':>8}  tol")
+    print(
+        f"{'data':14} {'estimator':44} {'theirs':>8} {'ours':>8} {'as near':>8} "
+        f"{'default':>7} {'equal':>7} {'theirs':>8} {'ours':>8} {'as near':>8}  tol"
+    )
     ratios = []
     for (name, X, y), ours, theirs in cases():
         ours.fit(X, y)
@@ -143,9 +150,11 @@ def main() -> None:
                 break
         other, mine, equal = in_turns((theirs, ours, near), X, y, repeats, clock)
         ratios.append((mine / other, equal / other))
-        print(f"{name:14} {ours!s:44} {other:8.2f} {mine:8.2f} {equal:8.2f} {mine / other:7.2f} "
-              f"{equal / other:7.2f} {far:8.0e} {of(ours):8.0e} {of(near):8.0e} {near.tol:4.0e}",
-              flush=True)
+        print(
+            f"{name:14} {ours!s:44} {other:8.2f} {mine:8.2f} {equal:8.2f} {mine / other:7.2f} "
+            f"{equal / other:7.2f} {far:8.0e} {of(ours):8.0e} {of(near):8.0e} {near.tol:4.0e}",
+            flush=True,
+        )
     for column, of_all in (("default", [r[0] for r in ratios]), ("equal", [r[1] for r in ratios])):
         print(f"{column}: median ratio {np.median(of_all):.2f}, largest {max(of_all):.2f}")
 

@@ -31,8 +31,11 @@ print(t1 - t0, t3 - t2)
 
 def run(solver: str, cache: str) -> tuple[float, float]:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(solver=solver)], check=True, capture_output=True,
-        text=True, env={**os.environ, "NUMBA_CACHE_DIR": cache},
+        [sys.executable, "-c", SCRIPT.format(solver=solver)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": cache},
     )
     imported, solved = map(float, done.stdout.split())
     return imported, solved
@@ -47,9 +50,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as cache:
             run(solver, cache)
             warm = [run(solver, cache) for _ in range(5)]
-        print(f"solver={solver!r}: import {min(w[0] for w in warm):.2f} s (goal < 0.6), "
-              f"first solve {min(w[1] for w in warm):.2f} s (goal < 1.5), "
-              f"cold compile {min(cold):.1f} s (goal < 20)")
+        print(
+            f"solver={solver!r}: import {min(w[0] for w in warm):.2f} s (goal < 0.6), "
+            f"first solve {min(w[1] for w in warm):.2f} s (goal < 1.5), "
+            f"cold compile {min(cold):.1f} s (goal < 20)"
+        )
 
 
 if __name__ == "__main__":

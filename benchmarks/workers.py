@@ -28,8 +28,15 @@ from contenders import OURS, PEERS, Peer
 
 #: Inherited by the workers, who import NumPy only after it is set.
 ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS",
-     "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS"), "1"
+    (
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "BLIS_NUM_THREADS",
+    ),
+    "1",
 )
 #: Start-up and warm-up are not part of the race, but must end, too (skglm compiles for a minute).
 PATIENCE = 300.0

@@ -41,8 +41,10 @@ def draw(path, names, tol, file):
 def main(file=None):
     data, tol = load_diabetes(), 1e-8
     path = ac.path(ac.Problem(data.data, data.target, intercept=True), n_points=60, tol=tol)
-    entered = [(path.l1[np.flatnonzero(x)[0]], name)
-               for name, x in zip(data.feature_names, path.coefs.T, strict=True)]
+    entered = [
+        (path.l1[np.flatnonzero(x)[0]], name)
+        for name, x in zip(data.feature_names, path.coefs.T, strict=True)
+    ]
     for l1, name in sorted(entered, reverse=True):
         print(f"{name:4} enters at l1 = {l1:.3g}")
     print(f"all {len(path)} points are within {path.relative_gap.max():.1e} of their optimum")

@@ -26,8 +26,10 @@ def main():
         clf = LinearSVC(loss="squared_hinge", penalty=penalty, l1_ratio=0.7, C=0.05).fit(X, y)
         chosen = np.abs(clf.coef_[0]) > 1e-6
         kept[penalty] = int(chosen[:10].sum()), int(chosen[10:].sum())
-        print(f"{penalty:10} keeps {kept[penalty][0]:2} of the 10 that matter and "
-              f"{kept[penalty][1]:3} of the 190 others; relative gap {clf.relative_gap_:.0e}")
+        print(
+            f"{penalty:10} keeps {kept[penalty][0]:2} of the 10 that matter and "
+            f"{kept[penalty][1]:3} of the 190 others; relative gap {clf.relative_gap_:.0e}"
+        )
     return kept
 
 

@@ -16,8 +16,10 @@ def main():
     grid = {"logisticregression__C": [0.01, 0.1, 1.0], "logisticregression__l1_ratio": [0.0, 0.5]}
     search = GridSearchCV(pipe, grid, cv=5).fit(X, y)
     model = search.best_estimator_[-1]
-    print(f"best {search.best_params_}: accuracy {search.best_score_:.3f}, "
-          f"relative gap {model.relative_gap_:.0e}")
+    print(
+        f"best {search.best_params_}: accuracy {search.best_score_:.3f}, "
+        f"relative gap {model.relative_gap_:.0e}"
+    )
     return search
 
 

@@ -48,8 +48,11 @@ def make_data():
             A *= rng.random((n, d)) < density
         w = rng.standard_normal(d) * (rng.random(d) < 0.5)
         z = A @ w + 0.5 * rng.standard_normal(n)
-        b = {"classification": np.where(z > 0, 1.0, -1.0), "regression": z,
-             "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3)))}[task]
+        b = {
+            "classification": np.where(z > 0, 1.0, -1.0),
+            "regression": z,
+            "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3))),
+        }[task]
         if task == "classification":
             b[:2] = 1.0, -1.0
         A = A.astype(dtype)
@@ -79,9 +82,7 @@ def _interrupted_at(step: int, file: str, function) -> bool:
         frame.f_trace_opcodes = True
         if event == "opcode":
             before, last[frame] = last.get(frame, ""), _opcodes(frame.f_code)[frame.f_lasti]
-        if event == "call" or (
-            event == "opcode" and before.startswith(("CALL", "JUMP_BACKWARD"))
-        ):
+        if event == "call" or (event == "opcode" and before.startswith(("CALL", "JUMP_BACKWARD"))):
             left -= 1
             if left < 0:
                 sys.settrace(None)

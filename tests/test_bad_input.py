@@ -112,14 +112,17 @@ def test_problem(arguments, message):
         ac.Problem(**({"A": A, "b": B, "loss": "hinge", "l2": 0.1} | arguments))
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda p: p.primal(np.zeros(3)), r"x has shape \(3,\): this problem has 2 columns"),
-    (lambda p: p.primal(np.zeros((2, 1))), r"x has shape \(2, 1\): "),
-    (lambda p: p.dual(np.zeros(2)), r"y has shape \(2,\): this problem has 4 rows"),
-    (lambda p: p.gap(np.zeros(2), np.zeros(5)), r"y has shape \(5,\): "),
-    (lambda p: p.feasible_dual(np.zeros(3)), r"y has shape \(3,\): "),
-    (lambda p: p.gap(np.zeros(2), np.zeros(4), 1.0), "intercept=1.0: the problem has none"),
-])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda p: p.primal(np.zeros(3)), r"x has shape \(3,\): this problem has 2 columns"),
+        (lambda p: p.primal(np.zeros((2, 1))), r"x has shape \(2, 1\): "),
+        (lambda p: p.dual(np.zeros(2)), r"y has shape \(2,\): this problem has 4 rows"),
+        (lambda p: p.gap(np.zeros(2), np.zeros(5)), r"y has shape \(5,\): "),
+        (lambda p: p.feasible_dual(np.zeros(3)), r"y has shape \(3,\): "),
+        (lambda p: p.gap(np.zeros(2), np.zeros(4), 1.0), "intercept=1.0: the problem has none"),
+    ],
+)
 def test_points(make, message):
     with pytest.raises(ValueError, match=message):
         make(ac.Problem(A, B, "hinge", l2=0.1))
@@ -138,10 +141,12 @@ SOLVES = {
     "solver None": ({"solver": None}, "solver=None: not a solver"),
     "solver list": ({"solver": ["spdc"]}, r"solver=\['spdc'\]: not a solver"),
     "option": ({"solver": "dcd", "alpha": 0.5}, 'alpha=0.5: solver="dcd" has no such option'),
-    "option spdc": ({"momentum": 0.9}, "momentum=0.9: .*takes alpha, batch_size, delta, "
-                    "delta_passes, kappa, rho, sampling, steps"),
+    "option spdc": (
+        {"momentum": 0.9},
+        "momentum=0.9: .*takes alpha, batch_size, delta, delta_passes, kappa, rho, sampling, steps",
+    ),
     "sampling": ({"sampling": "random"}, "sampling='random': .*\"weighted\""),
-    "sampling None": ({"sampling": None}, "sampling=None: .*\"uniform\""),
+    "sampling None": ({"sampling": None}, 'sampling=None: .*"uniform"'),
     "steps": ({"steps": "big"}, "steps='big': .*\"theory\""),
     "batch_size 0": ({"batch_size": 0}, "batch_size=0: .*1 or more"),
     "batch_size 1.5": ({"batch_size": 1.5}, "batch_size=1.5: .*whole number"),
@@ -153,50 +158,94 @@ SOLVES = {
     "alpha < 0": ({"alpha": -0.1, "sampling": "lipschitz"}, "alpha=-0.1: "),
     "alpha nan": ({"alpha": NAN, "sampling": "weighted"}, "alpha=nan: "),
     "alpha string": ({"alpha": "a", "sampling": "weighted"}, "alpha='a': "),
-    "alpha uniform": ({"alpha": 0.5}, "alpha=0.5: it is for sampling=\"weighted\""),
+    "alpha uniform": ({"alpha": 0.5}, 'alpha=0.5: it is for sampling="weighted"'),
     "steps theory2": ({"steps": "theory2"}, "steps=\"theory2\" with sampling='uniform': .*theory"),
     "adaptive batch": ({"sampling": "adaptive", "batch_size": 2}, "batch_size=2 with sampling='ad"),
     "ideal batch": ({"sampling": "ideal", "batch_size": 2}, "batch_size=2 with sampling='ideal': "),
     "adaptive alpha": ({"sampling": "adaptive", "alpha": 0.5}, "alpha=0.5: it is for sampling="),
     "sampling list": ({"sampling": ["adaptive"]}, r"sampling=\['adaptive'\]: .*\"ideal\""),
-    **{f"kappa {k}": ({"sampling": "adaptive", "kappa": k}, "kappa=.*: the power must be a finite")
-       for k in ("a", None, -1, NAN, INF, True, [1, 2], 1j)},
-    **{f"delta {v}": ({"sampling": "adaptive", "delta": v}, r"delta=.*two numbers in \[0, 1\)")
-       for v in ("ab", None, 0.5, (0.2, 1.0), (-0.1, 0.5), (0.2, NAN), (0.1, 0.2, 0.3), ("a", "b"),
-                 (None, 0.5), (False, 0.5))},
-    **{f"delta_passes {k}": ({"sampling": "adaptive", "delta_passes": k},
-                             "delta_passes=.*: it must be a whole number, 1 or more")
-       for k in ("a", 0, -1, 1.5, NAN, INF, True, [3])},
-    **{f"rho {k}": ({"sampling": "adaptive", "steps": "theory2", "rho": k},
-                    "rho=.*: the constant of Assumption 1 must be a finite number, zero or more")
-       for k in ("a", -1, NAN, INF, True, [1])},
-    "rho theory": ({"sampling": "adaptive", "steps": "theory", "rho": 1.0},
-                   "rho=1.0 with steps='theory': it is for steps=\"theory2\""),
+    **{
+        f"kappa {k}": ({"sampling": "adaptive", "kappa": k}, "kappa=.*: the power must be a finite")
+        for k in ("a", None, -1, NAN, INF, True, [1, 2], 1j)
+    },
+    **{
+        f"delta {v}": ({"sampling": "adaptive", "delta": v}, r"delta=.*two numbers in \[0, 1\)")
+        for v in (
+            "ab",
+            None,
+            0.5,
+            (0.2, 1.0),
+            (-0.1, 0.5),
+            (0.2, NAN),
+            (0.1, 0.2, 0.3),
+            ("a", "b"),
+            (None, 0.5),
+            (False, 0.5),
+        )
+    },
+    **{
+        f"delta_passes {k}": (
+            {"sampling": "adaptive", "delta_passes": k},
+            "delta_passes=.*: it must be a whole number, 1 or more",
+        )
+        for k in ("a", 0, -1, 1.5, NAN, INF, True, [3])
+    },
+    **{
+        f"rho {k}": (
+            {"sampling": "adaptive", "steps": "theory2", "rho": k},
+            "rho=.*: the constant of Assumption 1 must be a finite number, zero or more",
+        )
+        for k in ("a", -1, NAN, INF, True, [1])
+    },
+    "rho theory": (
+        {"sampling": "adaptive", "steps": "theory", "rho": 1.0},
+        "rho=1.0 with steps='theory': it is for steps=\"theory2\"",
+    ),
     "kappa uniform": ({"kappa": 1.0}, "kappa=1.0, .*with sampling='uniform': .*\"adaptive\""),
     "delta weighted": ({"delta": (0.1, 0.5), "sampling": "weighted"}, r"delta=\(0.1, 0.5\).*weigh"),
-    **{f"{s} kappa {k}": ({"solver": s, "sampling": k, "kappa": 1.0},
-                          f"kappa=1.0 with sampling='{k}': it is for sampling=\"adaptive\"")
-       for s in ("dspdc", "spd1-vr") for k in ("uniform", "lipschitz")},
-    **{f"{s} delta": ({"solver": s, "delta": (0.1, 0.5)},
-                      r'delta=\(0.1, 0.5\), .*sampling="uniform": they are for')
-       for s in ("dspdc", "spd1-vr")},
+    **{
+        f"{s} kappa {k}": (
+            {"solver": s, "sampling": k, "kappa": 1.0},
+            f"kappa=1.0 with sampling='{k}': it is for sampling=\"adaptive\"",
+        )
+        for s in ("dspdc", "spd1-vr")
+        for k in ("uniform", "lipschitz")
+    },
+    **{
+        f"{s} delta": (
+            {"solver": s, "delta": (0.1, 0.5)},
+            r'delta=\(0.1, 0.5\), .*sampling="uniform": they are for',
+        )
+        for s in ("dspdc", "spd1-vr")
+    },
     "spd1-vr delta_passes": ({"solver": "spd1-vr", "delta_passes": 3}, "delta_passes=3 with samp"),
     "eps without stop": ({"solver": "acf", "eps": 0.1}, 'eps=0.1: .*stop="liblinear".*use tol'),
-    **{f"{s} batch_size 5": ({"solver": s, "batch_size": 5}, "batch_size=5: A has 4 rows; use")
-       for s in ("spdc", "adaspdc")},
+    **{
+        f"{s} batch_size 5": ({"solver": s, "batch_size": 5}, "batch_size=5: A has 4 rows; use")
+        for s in ("spdc", "adaspdc")
+    },
     "delta_passes uniform": ({"delta_passes": 3}, "delta_passes=3 with sampling='uniform'"),
-    **{f"adaspdc batch_size {k}": ({"solver": "adaspdc", "batch_size": k},
-                                   "batch_size=.*: it must be a whole number, 1 or more")
-       for k in (0, 1.5, True, "a", None, INF)},
-    **{f"groups {name}": ({"solver": "adaspdc", "groups": g}, message) for name, g, message in (
-        ("short", [0, 1], r"groups of shape \(2,\): .*each of the 4 rows"),
-        ("2-D", np.zeros((4, 1)), r"groups of shape \(4, 1\): .*one label for each"),
-        ("string", "abcd", r"groups of shape \(\): "),
-        ("nan", [0, 0, 1, NAN], "groups has the label nan for row 3: give every row a label"),
-        ("mixed", ["a", None, "b", "b"], "groups has labels that cannot be compared .*strings"),
-    )},
-    "adaspdc option": ({"solver": "adaspdc", "sampling": "uniform"},
-                       'sampling=\'uniform\': solver="adaspdc" .*takes batch_size, groups'),
+    **{
+        f"adaspdc batch_size {k}": (
+            {"solver": "adaspdc", "batch_size": k},
+            "batch_size=.*: it must be a whole number, 1 or more",
+        )
+        for k in (0, 1.5, True, "a", None, INF)
+    },
+    **{
+        f"groups {name}": ({"solver": "adaspdc", "groups": g}, message)
+        for name, g, message in (
+            ("short", [0, 1], r"groups of shape \(2,\): .*each of the 4 rows"),
+            ("2-D", np.zeros((4, 1)), r"groups of shape \(4, 1\): .*one label for each"),
+            ("string", "abcd", r"groups of shape \(\): "),
+            ("nan", [0, 0, 1, NAN], "groups has the label nan for row 3: give every row a label"),
+            ("mixed", ["a", None, "b", "b"], "groups has labels that cannot be compared .*strings"),
+        )
+    },
+    "adaspdc option": (
+        {"solver": "adaspdc", "sampling": "uniform"},
+        "sampling='uniform': solver=\"adaspdc\" .*takes batch_size, groups",
+    ),
     "tol < 0": ({"tol": -1e-6}, "tol=-1e-06: .*zero or more"),
     "tol nan": ({"tol": NAN}, "tol=nan: "),
     "tol string": ({"tol": "small"}, "tol='small': .*number"),
@@ -226,24 +275,46 @@ def test_solve(arguments, message):
         ac.solve(**(call | arguments))
 
 
-@pytest.mark.parametrize("name, options", [
-    ("spdc", {"sampling": "adaptive", "kappa": np.float32(1), "delta": [0, 0.5],
-              "delta_passes": 5.0}),
-    ("spdc", {"sampling": "adaptive", "kappa": 0, "delta": np.array([0.8, 0.2]),
-              "steps": "theory2", "rho": np.int64(0), "delta_passes": np.int64(1)}),
-    ("adaspdc", {"batch_size": np.int32(4)}), ("spdc", {"batch_size": 4}),
-    ("dspdc", {"sampling": "lipschitz", "delta": [0.1, 0.5], "delta_passes": 3}),
-    ("adaspdc", {"batch_size": 2, "groups": list("baab")}),
-    ("adaspdc", {"groups": [True, False, True, True]}),
-    ("adaspdc", {"groups": np.array([3, -1, 3, 3], dtype=object)}),
-], ids=str)
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        (
+            "spdc",
+            {
+                "sampling": "adaptive",
+                "kappa": np.float32(1),
+                "delta": [0, 0.5],
+                "delta_passes": 5.0,
+            },
+        ),
+        (
+            "spdc",
+            {
+                "sampling": "adaptive",
+                "kappa": 0,
+                "delta": np.array([0.8, 0.2]),
+                "steps": "theory2",
+                "rho": np.int64(0),
+                "delta_passes": np.int64(1),
+            },
+        ),
+        ("adaspdc", {"batch_size": np.int32(4)}),
+        ("spdc", {"batch_size": 4}),
+        ("dspdc", {"sampling": "lipschitz", "delta": [0.1, 0.5], "delta_passes": 3}),
+        ("adaspdc", {"batch_size": 2, "groups": list("baab")}),
+        ("adaspdc", {"groups": [True, False, True, True]}),
+        ("adaspdc", {"groups": np.array([3, -1, 3, 3], dtype=object)}),
+    ],
+    ids=str,
+)
 def test_odd_options_work(name, options):
     result = ac.solve(ac.Problem(A, B, "logistic", l2=0.1), name, max_passes=3000, **options)
     assert result.converged
 
 
-@pytest.mark.parametrize(("solver", "loss"), [("auto", "hinge"), ("spdc", "squared"),
-                                              ("dcd", "squared")])
+@pytest.mark.parametrize(
+    ("solver", "loss"), [("auto", "hinge"), ("spdc", "squared"), ("dcd", "squared")]
+)
 def test_no_penalty(solver, loss):
     with pytest.raises(ValueError, match=r"l1=0.0 and l2=0.0: .*no duality gap.*l2=1e-8"):
         ac.solve(ac.Problem(A, B, loss), solver)
@@ -258,8 +329,10 @@ def test_l1_alone(solver):
 @pytest.mark.parametrize("solver", ["dcd", "spdc", "acf", "cd"])
 def test_not_converged_is_said(solver):
     problem = ac.Problem(A, B, "logistic", l2=1e-6)
-    with pytest.warns(ac.ConvergenceWarning,
-                      match=f"{solver} stopped at max_passes=2 with a relative gap of .*tol=1e-12"):
+    with pytest.warns(
+        ac.ConvergenceWarning,
+        match=f"{solver} stopped at max_passes=2 with a relative gap of .*tol=1e-12",
+    ):
         r = ac.solve(problem, solver, tol=1e-12, max_passes=2)
     assert not r.converged and r.status == "max_passes" and r.relative_gap > 1e-12
 
@@ -288,29 +361,38 @@ def model_bytes(folder):
     return (folder / "whole").read_bytes()
 
 
-@pytest.mark.parametrize("name, content, message", [
-    ("a.svm", b"", "a.svm: the file has no rows"),
-    ("a.svm", b"1 1:2\n1 x:3\n", r"a.svm:2:3: a feature must read index:value.*'x:3'"),
-    ("a.svm", b"1 1:nan\n", r"a.svm:1:3: a value must be a finite number, got '1:nan'"),
-    ("a.svm", b"red 1:2\n", r"a.svm:1:1: a line must start with its label.*'red'"),
-    ("a.svm", b"1 0:2\n", r"a.svm:1:3: indices start at 1; .*zero_based=True"),
-    ("a.svm", b"1 2:2 2:3\n", "a.svm:1:7: an index must not appear twice in a row, got '2:3'"),
-    ("a.svm.gz", gzip.compress(b"1 1:2\n" * 99)[:-9], "a.svm.gz: .*truncated or corrupt"),
-    ("a.svm.gz", b"1 1:2\n", "a.svm.gz: the name ends in .gz but"),
-])
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.svm", b"", "a.svm: the file has no rows"),
+        ("a.svm", b"1 1:2\n1 x:3\n", r"a.svm:2:3: a feature must read index:value.*'x:3'"),
+        ("a.svm", b"1 1:nan\n", r"a.svm:1:3: a value must be a finite number, got '1:nan'"),
+        ("a.svm", b"red 1:2\n", r"a.svm:1:1: a line must start with its label.*'red'"),
+        ("a.svm", b"1 0:2\n", r"a.svm:1:3: indices start at 1; .*zero_based=True"),
+        ("a.svm", b"1 2:2 2:3\n", "a.svm:1:7: an index must not appear twice in a row, got '2:3'"),
+        ("a.svm.gz", gzip.compress(b"1 1:2\n" * 99)[:-9], "a.svm.gz: .*truncated or corrupt"),
+        ("a.svm.gz", b"1 1:2\n", "a.svm.gz: the name ends in .gz but"),
+    ],
+)
 def test_svmlight(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
         load_svmlight(tmp_path / name)
 
 
-@pytest.mark.parametrize("damage, message", [
-    (lambda whole: b"", "m: this is not an adacoord model file"),
-    (lambda whole: b"1 1:2\n", r"m: this is not an adacoord model file \(it starts with b'1 1:2"),
-    (lambda whole: whole[:-1], "m: this model file is damaged .*digest"),
-    (lambda whole: whole[:-9] + b"x" + whole[-8:], "m: this model file is damaged .*digest"),
-    (lambda whole: whole.replace(b"MODEL-3", b"MODEL-9"), "m: .*format 9, .*upgrade"),
-])
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        (lambda whole: b"", "m: this is not an adacoord model file"),
+        (
+            lambda whole: b"1 1:2\n",
+            r"m: this is not an adacoord model file \(it starts with b'1 1:2",
+        ),
+        (lambda whole: whole[:-1], "m: this model file is damaged .*digest"),
+        (lambda whole: whole[:-9] + b"x" + whole[-8:], "m: this model file is damaged .*digest"),
+        (lambda whole: whole.replace(b"MODEL-3", b"MODEL-9"), "m: .*format 9, .*upgrade"),
+    ],
+)
 def test_model(tmp_path, damage, message):
     (tmp_path / "m").write_bytes(damage(model_bytes(tmp_path)))
     with pytest.raises(ValueError, match=message):
@@ -372,17 +454,25 @@ def odd_forms():
     unsorted.indices = np.concatenate([r[::-1] for r in np.split(s.indices, s.indptr[1:-1])])
     unsorted.data = np.concatenate([r[::-1] for r in np.split(s.data, s.indptr[1:-1])])
     yield "unsorted", unsorted, b
-    yield "duplicates", sparse.csr_matrix(
-        (np.repeat(s.data / 2, 2), np.repeat(s.indices, 2), 2 * s.indptr), shape=s.shape), b
+    yield (
+        "duplicates",
+        sparse.csr_matrix(
+            (np.repeat(s.data / 2, 2), np.repeat(s.indices, 2), 2 * s.indptr), shape=s.shape
+        ),
+        b,
+    )
 
 
 ODD = {name: (A, b) for name, A, b in odd_forms()}
 
 
-@pytest.mark.parametrize("solver, loss", [
-    *product(["dcd", "spdc"], ["squared", "logistic", "hinge"]),
-    *product(["acf", "cd"], ["squared", "logistic"]),
-])
+@pytest.mark.parametrize(
+    "solver, loss",
+    [
+        *product(["dcd", "spdc"], ["squared", "logistic", "hinge"]),
+        *product(["acf", "cd"], ["squared", "logistic"]),
+    ],
+)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_data_are_solved(name, solver, loss):
     A, b = ODD[name]
@@ -392,8 +482,12 @@ def test_odd_data_are_solved(name, solver, loss):
 
 @pytest.mark.parametrize("solver", ["dcd", "spdc", "acf", "cd"])
 def test_one_row(solver):
-    for A in (np.array([[2.0, -1.0]]), np.array([[3.0]]), np.zeros((1, 2)),
-              sparse.csr_matrix([[0, 2]])):
+    for A in (
+        np.array([[2.0, -1.0]]),
+        np.array([[3.0]]),
+        np.zeros((1, 2)),
+        sparse.csr_matrix([[0, 2]]),
+    ):
         r = ac.solve(ac.Problem(A, [3.0], l2=0.5), solver, tol=1e-8)
         assert r.converged and check_gap(r, A, np.array([3.0]), "squared", l2=0.5) <= 1.1e-8
 
@@ -403,8 +497,11 @@ def test_one_row(solver):
 def test_scales(solver, scale):
     """The same problem in other units; and, where it is not hopeless, with the old penalty."""
     A, b = good()
-    cases = [(scale * A, b, "logistic", 0.1 * scale**2), (A, scale * b, "squared", 0.1),
-             (scale * A, scale * b, "squared", 0.1 * scale**2)]
+    cases = [
+        (scale * A, b, "logistic", 0.1 * scale**2),
+        (A, scale * b, "squared", 0.1),
+        (scale * A, scale * b, "squared", 0.1 * scale**2),
+    ]
     cases += [(scale * A, b, "logistic", 0.1)] if scale < 1 else []
     for data, target, loss, l2 in cases:
         r = ac.solve(ac.Problem(data, target, loss, l2=l2), solver, tol=1e-8)

@@ -25,8 +25,8 @@ NAME = "toy_train.binary"
 def body(seed=0):
     rng = np.random.default_rng(seed)
     lines = [
-        f"{rng.choice([-1, 1])} " + " ".join(f"{j}:{rng.standard_normal():.6g}"
-                                             for j in range(1, 1 + rng.integers(COLUMNS)))
+        f"{rng.choice([-1, 1])} "
+        + " ".join(f"{j}:{rng.standard_normal():.6g}" for j in range(1, 1 + rng.integers(COLUMNS)))
         for _ in range(ROWS)
     ]
     return bz2.compress("\n".join(lines).encode() + b"\n")
@@ -70,8 +70,11 @@ class Server:
                 return
         if fault == "corrupt":
             middle = len(data) // 2
-            data = data[:middle] + bytes(b ^ 255 for b in data[middle : middle + 50]) + data[
-                middle + 50 :]
+            data = (
+                data[:middle]
+                + bytes(b ^ 255 for b in data[middle : middle + 50])
+                + data[middle + 50 :]
+            )
         request.send_response(status)
         if fault != "no length":
             request.send_header("Content-Length", str(len(data) - start))
@@ -100,8 +103,9 @@ class Server:
 def server(monkeypatch, tmp_path):
     server = Server()
     monkeypatch.setattr(datasets, "SITE", server.url)
-    monkeypatch.setitem(datasets.SOURCES, NAME,
-                        datasets.Source(f"binary/{NAME}.bz2", ROWS, COLUMNS))
+    monkeypatch.setitem(
+        datasets.SOURCES, NAME, datasets.Source(f"binary/{NAME}.bz2", ROWS, COLUMNS)
+    )
     monkeypatch.setenv("ADACOORD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ADACOORD_DATA", raising=False)
     monkeypatch.setattr(http_get, "TIMEOUT", 0.2)
@@ -191,8 +195,9 @@ def test_corruption_inside_the_compression_is_noticed(server):
 
 def test_a_known_digest_is_checked_before_the_file_appears(server, monkeypatch):
     right = hashlib.sha256(server.body).hexdigest()
-    monkeypatch.setitem(datasets.SOURCES, NAME,
-                        datasets.Source(f"binary/{NAME}.bz2", ROWS, COLUMNS, right))
+    monkeypatch.setitem(
+        datasets.SOURCES, NAME, datasets.Source(f"binary/{NAME}.bz2", ROWS, COLUMNS, right)
+    )
     server.faults = ["corrupt"]
     with pytest.raises(OSError, match=rf"SHA-256 .* not {right[:16]}.*removed"):
         ac.datasets.load(NAME)
@@ -317,10 +322,13 @@ def test_a_folder_that_is_not_there(monkeypatch, tmp_path):
         ac.datasets.load("a9a")
 
 
-@pytest.mark.parametrize("platform, variable, tail", [
-    ("linux", "XDG_CACHE_HOME", "adacoord/datasets"),
-    ("win32", "LOCALAPPDATA", "adacoord/datasets"),
-])
+@pytest.mark.parametrize(
+    "platform, variable, tail",
+    [
+        ("linux", "XDG_CACHE_HOME", "adacoord/datasets"),
+        ("win32", "LOCALAPPDATA", "adacoord/datasets"),
+    ],
+)
 def test_cache_folders(monkeypatch, tmp_path, platform, variable, tail):
     monkeypatch.delenv("ADACOORD_CACHE", raising=False)
     monkeypatch.setattr(datasets.sys, "platform", platform)
@@ -335,8 +343,9 @@ def test_every_source_is_https_and_named_like_its_file():
         assert source.file.split("/")[0] in ("binary", "multiclass", "regression")
 
 
-@pytest.mark.parametrize("name", ["a2a", "a9a", "w8a", "colon-cancer", "heart_scale", "abalone",
-                                  "housing_scale"])
+@pytest.mark.parametrize(
+    "name", ["a2a", "a9a", "w8a", "colon-cancer", "heart_scale", "abalone", "housing_scale"]
+)
 def test_stated_shapes_are_those_of_the_files_at_hand(name, data):
     A, _ = data(name)
     assert A.shape[0] == datasets.SOURCES[name].n and A.shape[1] <= datasets.SOURCES[name].d

@@ -45,8 +45,12 @@ def test_readme_commands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_svmlight("train.svm.xz", A[:200], b[:200])
     save_svmlight("test.svm.xz", A[200:], b[200:])
-    lines = [line for block in blocks(README, "") for line in block.splitlines()
-             if line.startswith("adacoord ")]
+    lines = [
+        line
+        for block in blocks(README, "")
+        for line in block.splitlines()
+        if line.startswith("adacoord ")
+    ]
     assert len(lines) == 6
     for line in lines:
         result = CliRunner().invoke(app, shlex.split(line)[1:])

@@ -88,8 +88,9 @@ INEXACT = {"snapml SVM": 1e-5}
 @pytest.mark.parametrize(
     "peer",
     [
-        pytest.param(p, id=f"{p.name}, {p.kind}",
-                     marks=() if p.library == "sklearn" else pytest.mark.slow)
+        pytest.param(
+            p, id=f"{p.name}, {p.kind}", marks=() if p.library == "sklearn" else pytest.mark.slow
+        )
         for p in RACING
     ],
 )
@@ -109,12 +110,15 @@ def test_a_peer_with_the_wrong_scale_does_not_get_there(best):
 
 
 def test_the_cheapest_rung_within_1e_6_counts():
-    entry = Entry(PEERS[0], rungs=[
-        {"tol": 0.1, "seconds": 1.0, "objective": 1.1},
-        {"tol": 0.01, "seconds": 3.0, "objective": 1.0 + 9e-7},
-        {"tol": 0.001, "seconds": 2.0, "objective": 1.0 + 8e-7},
-        {"tol": 0.0001, "seconds": 5.0, "objective": 1.0},
-    ])
+    entry = Entry(
+        PEERS[0],
+        rungs=[
+            {"tol": 0.1, "seconds": 1.0, "objective": 1.1},
+            {"tol": 0.01, "seconds": 3.0, "objective": 1.0 + 9e-7},
+            {"tol": 0.001, "seconds": 2.0, "objective": 1.0 + 8e-7},
+            {"tol": 0.0001, "seconds": 5.0, "objective": 1.0},
+        ],
+    )
     assert entry.winner(1.0)["tol"] == 0.001
     assert entry.winner(1.0 - 5e-7)["tol"] == 0.0001
     assert entry.winner(0.99) is None

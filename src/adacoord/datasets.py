@@ -240,8 +240,12 @@ class _Bar:
         from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
         self._progress = Progress(
-            "{task.description}", BarColumn(), DownloadColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), transient=True,
+            "{task.description}",
+            BarColumn(),
+            DownloadColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
         )
         self._task = self._progress.add_task(f"downloading {name}", total=None)
 

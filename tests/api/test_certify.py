@@ -35,40 +35,83 @@ def xlogx(t):
 # phi and phi* of the losses used here, and whether y is in the domain of phi*
 BY_HAND = {
     "squared": (lambda z, b: (z - b) ** 2 / 2, lambda y, b: y * y / 2 + b * y, lambda y, b: True),
-    "hinge": (lambda z, b: np.maximum(0, 1 - b * z), lambda y, b: b * y,
-              lambda y, b: (-b * y >= 0) & (-b * y <= 1)),
-    "squared_hinge": (lambda z, b: np.maximum(0, 1 - b * z) ** 2, lambda y, b: b * y + y * y / 4,
-                      lambda y, b: b * y <= 0),
-    "logistic": (lambda z, b: np.logaddexp(0, -b * z),
-                 lambda y, b: xlogx(-b * y) + xlogx(1 + b * y),
-                 lambda y, b: (-b * y >= 0) & (-b * y <= 1)),
-    "smooth_hinge": (lambda z, b: np.where(b * z > 0, np.maximum(0, 1 - b * z) ** 2 / 2,
-                                           0.5 - b * z),
-                     lambda y, b: b * y + y * y / 2, lambda y, b: (-b * y >= 0) & (-b * y <= 1)),
-    "huber": (lambda z, b: np.where(np.abs(z - b) < 1.35, (z - b) ** 2 / 2,
-                                    1.35 * np.abs(z - b) - 1.35**2 / 2),
-              lambda y, b: y * y / 2 + b * y, lambda y, b: np.abs(y) <= 1.35),
-    "squared_epsilon_insensitive": (lambda z, b: np.maximum(0, np.abs(z - b) - 0.1) ** 2,
-                                    lambda y, b: b * y + 0.1 * np.abs(y) + y * y / 4,
-                                    lambda y, b: True),
-    "poisson": (lambda z, b: np.exp(z) - b * z, lambda y, b: xlogx(y + b) - (y + b),
-                lambda y, b: y >= -b),
-    "log_cosh": (lambda z, b: np.logaddexp(z - b, b - z) - math.log(2),
-                 lambda y, b: b * y + (xlogx(1 + y) + xlogx(1 - y)) / 2,
-                 lambda y, b: np.abs(y) <= 1),
-    "quantile": (lambda z, b: np.maximum(0.3 * (b - z), 0.7 * (z - b)), lambda y, b: b * y,
-                 lambda y, b: (y >= -0.3) & (y <= 0.7)),
-    **{f"tube {e}": (lambda z, b, e=e: np.maximum(0, np.abs(z - b) - e),
-                     lambda y, b, e=e: b * y + e * np.abs(y), lambda y, b: np.abs(y) <= 1)
-       for e in (0.0, 0.1, 1.0)},
+    "hinge": (
+        lambda z, b: np.maximum(0, 1 - b * z),
+        lambda y, b: b * y,
+        lambda y, b: (-b * y >= 0) & (-b * y <= 1),
+    ),
+    "squared_hinge": (
+        lambda z, b: np.maximum(0, 1 - b * z) ** 2,
+        lambda y, b: b * y + y * y / 4,
+        lambda y, b: b * y <= 0,
+    ),
+    "logistic": (
+        lambda z, b: np.logaddexp(0, -b * z),
+        lambda y, b: xlogx(-b * y) + xlogx(1 + b * y),
+        lambda y, b: (-b * y >= 0) & (-b * y <= 1),
+    ),
+    "smooth_hinge": (
+        lambda z, b: np.where(b * z > 0, np.maximum(0, 1 - b * z) ** 2 / 2, 0.5 - b * z),
+        lambda y, b: b * y + y * y / 2,
+        lambda y, b: (-b * y >= 0) & (-b * y <= 1),
+    ),
+    "huber": (
+        lambda z, b: np.where(
+            np.abs(z - b) < 1.35, (z - b) ** 2 / 2, 1.35 * np.abs(z - b) - 1.35**2 / 2
+        ),
+        lambda y, b: y * y / 2 + b * y,
+        lambda y, b: np.abs(y) <= 1.35,
+    ),
+    "squared_epsilon_insensitive": (
+        lambda z, b: np.maximum(0, np.abs(z - b) - 0.1) ** 2,
+        lambda y, b: b * y + 0.1 * np.abs(y) + y * y / 4,
+        lambda y, b: True,
+    ),
+    "poisson": (
+        lambda z, b: np.exp(z) - b * z,
+        lambda y, b: xlogx(y + b) - (y + b),
+        lambda y, b: y >= -b,
+    ),
+    "log_cosh": (
+        lambda z, b: np.logaddexp(z - b, b - z) - math.log(2),
+        lambda y, b: b * y + (xlogx(1 + y) + xlogx(1 - y)) / 2,
+        lambda y, b: np.abs(y) <= 1,
+    ),
+    "quantile": (
+        lambda z, b: np.maximum(0.3 * (b - z), 0.7 * (z - b)),
+        lambda y, b: b * y,
+        lambda y, b: (y >= -0.3) & (y <= 0.7),
+    ),
+    **{
+        f"tube {e}": (
+            lambda z, b, e=e: np.maximum(0, np.abs(z - b) - e),
+            lambda y, b, e=e: b * y + e * np.abs(y),
+            lambda y, b: np.abs(y) <= 1,
+        )
+        for e in (0.0, 0.1, 1.0)
+    },
 }
 
 
-def proved(name, A, b, loss=None, x=None, c=0.0, effort=10, *, l1=0.0, l2=0.0, w=None,
-           intercept=False, positive=False):
+def proved(
+    name,
+    A,
+    b,
+    loss=None,
+    x=None,
+    c=0.0,
+    effort=10,
+    *,
+    l1=0.0,
+    l2=0.0,
+    w=None,
+    intercept=False,
+    positive=False,
+):
     """certify, every number of it recomputed by hand."""
-    problem = ac.Problem(A, b, loss or name, l1, l2, sample_weight=w, intercept=intercept,
-                         positive=positive)
+    problem = ac.Problem(
+        A, b, loss or name, l1, l2, sample_weight=w, intercept=intercept, positive=positive
+    )
     x_before = np.array(x)
     proof = ac.certify(problem, x, c, effort=effort)
     assert np.array_equal(x, x_before)
@@ -109,8 +152,19 @@ def improves(prove, bound, efforts=(0, 10, 50, 200)):
 def test_linear_svc(heart, C):
     # with tol=1e-12 liblinear's shrinking stops up to 1e-3 above the optimum, as certify shows
     A, b, _ = heart
-    x = LinearSVC(loss="hinge", C=C, fit_intercept=False, dual=True, tol=1e-8, max_iter=10**6,
-                  random_state=0).fit(A, b).coef_[0]
+    x = (
+        LinearSVC(
+            loss="hinge",
+            C=C,
+            fit_intercept=False,
+            dual=True,
+            tol=1e-8,
+            max_iter=10**6,
+            random_state=0,
+        )
+        .fit(A, b)
+        .coef_[0]
+    )
     improves(lambda effort: proved("hinge", A, b, x=x, l2=1 / (N * C), effort=effort), 1e-7)
 
 
@@ -120,8 +174,20 @@ def test_svc_with_intercept(heart, C, weighted):
     A, b, _ = heart
     w = np.arange(N) % 4 * 1.0 if weighted else None
     svc = SVC(kernel="linear", C=C, tol=1e-10).fit(A, b, sample_weight=w)
-    improves(lambda effort: proved("hinge", A, b, x=svc.coef_[0], c=float(svc.intercept_[0]), w=w,
-                                   intercept=True, l2=1 / (N * C), effort=effort), 1e-5)
+    improves(
+        lambda effort: proved(
+            "hinge",
+            A,
+            b,
+            x=svc.coef_[0],
+            c=float(svc.intercept_[0]),
+            w=w,
+            intercept=True,
+            l2=1 / (N * C),
+            effort=effort,
+        ),
+        1e-5,
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
@@ -130,16 +196,39 @@ def test_svr(heart, C, epsilon):
     """The kinks are at the edges of the tube, not in its middle."""
     A, _, t = heart
     svr = SVR(kernel="linear", C=C, epsilon=epsilon, tol=1e-10).fit(A, t)
-    improves(lambda effort: proved(
-        f"tube {epsilon}", A, t, ls.EpsilonInsensitive(epsilon), svr.coef_[0],
-        float(svr.intercept_[0]), effort, l2=1 / (N * C), intercept=True), 1e-4)
+    improves(
+        lambda effort: proved(
+            f"tube {epsilon}",
+            A,
+            t,
+            ls.EpsilonInsensitive(epsilon),
+            svr.coef_[0],
+            float(svr.intercept_[0]),
+            effort,
+            l2=1 / (N * C),
+            intercept=True,
+        ),
+        1e-4,
+    )
 
 
 def test_quantile_regressor(heart):
     A, _, t = heart
     fit = QuantileRegressor(quantile=0.3, alpha=0.05).fit(A, t)
-    improves(lambda effort: proved("quantile", A, t, ls.Quantile(0.3), fit.coef_,
-                                   float(fit.intercept_), effort, l1=0.05, intercept=True), 1e-3)
+    improves(
+        lambda effort: proved(
+            "quantile",
+            A,
+            t,
+            ls.Quantile(0.3),
+            fit.coef_,
+            float(fit.intercept_),
+            effort,
+            l1=0.05,
+            intercept=True,
+        ),
+        1e-3,
+    )
 
 
 # --- smooth losses: tight without any effort ----------------------------------------------------
@@ -147,8 +236,7 @@ def test_quantile_regressor(heart):
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize(
-    "name", [name for name, cls in ls.LOSSES.items() if cls().differentiable])
+@pytest.mark.parametrize("name", [name for name, cls in ls.LOSSES.items() if cls().differentiable])
 def test_smooth_losses_need_no_effort(heart, name, weighted, intercept):
     A, b, t = heart
     if ls.LOSSES[name].task != "classification":
@@ -162,20 +250,38 @@ def test_smooth_losses_need_no_effort(heart, name, weighted, intercept):
 
     v = optimize.minimize(primal, np.zeros(D + 1), method="BFGS", options={"gtol": 1e-7}).x
     v = optimize.minimize(primal, v, method="Powell", options={"ftol": 1e-15, "xtol": 1e-10}).x
-    proof = proved(name, scale * A, b, x=v[:D], c=float(v[D] * intercept), effort=0, l2=l2,
-                   w=w if weighted else None, intercept=intercept)
+    proof = proved(
+        name,
+        scale * A,
+        b,
+        x=v[:D],
+        c=float(v[D] * intercept),
+        effort=0,
+        l2=l2,
+        w=w if weighted else None,
+        intercept=intercept,
+    )
     assert proof.relative_gap <= 1e-7
 
 
 def test_logistic_regression_and_ridge(heart):
     A, b, t = heart
     fit = LogisticRegression(C=0.5, solver="newton-cholesky", tol=1e-12).fit(A, b)
-    proof = proved("logistic", A, b, x=fit.coef_[0], c=float(fit.intercept_[0]), effort=0,
-                   l2=1 / (N * 0.5), intercept=True)
+    proof = proved(
+        "logistic",
+        A,
+        b,
+        x=fit.coef_[0],
+        c=float(fit.intercept_[0]),
+        effort=0,
+        l2=1 / (N * 0.5),
+        intercept=True,
+    )
     assert proof.relative_gap <= 1e-10
     fit = Ridge(alpha=3.0).fit(A, t)
-    proof = proved("squared", A, t, x=fit.coef_, c=float(fit.intercept_), effort=0, l2=3.0 / N,
-                   intercept=True)
+    proof = proved(
+        "squared", A, t, x=fit.coef_, c=float(fit.intercept_), effort=0, l2=3.0 / N, intercept=True
+    )
     assert proof.relative_gap <= 1e-10
 
 
@@ -192,8 +298,17 @@ def test_lasso(heart, intercept, effort):
         (ElasticNet(alpha=0.4, l1_ratio=0.5, **options), None, {"l1": 0.2, "l2": 0.2}),
     ):
         fit.fit(A, t, sample_weight=weights)
-        proof = proved("squared", A, t, x=fit.coef_, c=float(fit.intercept_), effort=effort,
-                       w=weights, intercept=intercept, **more)
+        proof = proved(
+            "squared",
+            A,
+            t,
+            x=fit.coef_,
+            c=float(fit.intercept_),
+            effort=effort,
+            w=weights,
+            intercept=intercept,
+            **more,
+        )
         assert proof.relative_gap <= 1e-6
 
 
@@ -259,14 +374,23 @@ def test_nothing_to_learn(intercept):
         assert ac.certify(problem, np.ones(3), effort=20).gap == pytest.approx(1.5, abs=1e-9)
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"effort": -1}, "effort=-1: .*zero or more"), ({"effort": 1.5}, "effort=1.5: .*whole number"),
-    ({"effort": True}, "effort=True"), ({"x": np.zeros(3)}, r"x has shape \(3,\).*10 columns"),
-    ({"x": np.full(D, np.nan)}, "finite"), ({"x": np.full(D, np.inf)}, "finite"),
-    ({"intercept": np.nan}, "finite"), ({"intercept": 2.0}, "intercept=2.0: .*intercept=True"),
-    ({"intercept": "a"}, "intercept='a'"), ({"intercept": None}, "intercept=None"),
-    ({"x": ["a"] * D}, "x has dtype"), ({"problem": "spdc"}, "problem=str: .*adacoord.Problem"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"effort": -1}, "effort=-1: .*zero or more"),
+        ({"effort": 1.5}, "effort=1.5: .*whole number"),
+        ({"effort": True}, "effort=True"),
+        ({"x": np.zeros(3)}, r"x has shape \(3,\).*10 columns"),
+        ({"x": np.full(D, np.nan)}, "finite"),
+        ({"x": np.full(D, np.inf)}, "finite"),
+        ({"intercept": np.nan}, "finite"),
+        ({"intercept": 2.0}, "intercept=2.0: .*intercept=True"),
+        ({"intercept": "a"}, "intercept='a'"),
+        ({"intercept": None}, "intercept=None"),
+        ({"x": ["a"] * D}, "x has dtype"),
+        ({"problem": "spdc"}, "problem=str: .*adacoord.Problem"),
+    ],
+)
 def test_errors(heart, arguments, message):
     A, b, _ = heart
     call = {"problem": ac.Problem(A, b, "hinge", l2=0.1), "x": np.zeros(D)} | arguments

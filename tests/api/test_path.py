@@ -21,8 +21,9 @@ def data():
     return A, b
 
 
-@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sparse.csr_matrix,
-                                     sparse.csc_matrix])
+@pytest.mark.parametrize(
+    "storage", [np.asarray, np.asfortranarray, sparse.csr_matrix, sparse.csc_matrix]
+)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_lasso_path(data, storage, intercept):
     A, b = data
@@ -103,8 +104,15 @@ def test_one_warning_for_all_points(data):
 def test_liblinears_rule_is_no_limit(data):
     """What ended the points was asked for: as in ``solve``, nothing is said."""
     A, b = data
-    found = ac.path(ac.Problem(A, np.where(b > 0, 1.0, -1.0), "hinge"), l2=[0.1, 0.01],
-                    solver="acf", stop="liblinear", eps=0.5, tol=1e-12, keep_results=True)
+    found = ac.path(
+        ac.Problem(A, np.where(b > 0, 1.0, -1.0), "hinge"),
+        l2=[0.1, 0.01],
+        solver="acf",
+        stop="liblinear",
+        eps=0.5,
+        tol=1e-12,
+        keep_results=True,
+    )
     assert [r.status for r in found.results] == ["liblinear"] * 2 and not found.converged.any()
 
 
@@ -180,20 +188,23 @@ def lines_of(function, folder, interrupt=-1):
         sys.settrace(before)
 
 
-@pytest.mark.parametrize("arguments, sentence", [
-    ({"l1": [0.1, 0.2], "l2": [1, 2, 3]}, "l1 has 2 values and l2 has 3: give two arrays"),
-    ({"l1": [0.1, -1.0]}, "l1 has the value -1.0 at position 1"),
-    ({"l1": [0.1, np.nan]}, "l1 has the value nan at position 1"),
-    ({"l2": []}, r"l2 has shape \(0,\)"),
-    ({"l1": "many"}, "l1='many': it must be a number"),
-    ({"l1": [[0.1]]}, r"l1 has shape \(1, 1\)"),
-    ({"l1": [0.1, 0.0]}, "l1=0.0 and l2=0.0 at point 1"),
-    ({"n_points": 0}, "n_points=0: it must be a whole number"),
-    ({"ratio": 1.0}, "ratio=1.0: the last l1 over the first"),
-    ({"tol": -1}, "tol=-1"),
-    ({"solver": "adam"}, "solver='adam': not a solver"),
-    ({"colour": 1, "solver": "acf"}, 'colour=1: solver="acf" has no such option'),
-])
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ({"l1": [0.1, 0.2], "l2": [1, 2, 3]}, "l1 has 2 values and l2 has 3: give two arrays"),
+        ({"l1": [0.1, -1.0]}, "l1 has the value -1.0 at position 1"),
+        ({"l1": [0.1, np.nan]}, "l1 has the value nan at position 1"),
+        ({"l2": []}, r"l2 has shape \(0,\)"),
+        ({"l1": "many"}, "l1='many': it must be a number"),
+        ({"l1": [[0.1]]}, r"l1 has shape \(1, 1\)"),
+        ({"l1": [0.1, 0.0]}, "l1=0.0 and l2=0.0 at point 1"),
+        ({"n_points": 0}, "n_points=0: it must be a whole number"),
+        ({"ratio": 1.0}, "ratio=1.0: the last l1 over the first"),
+        ({"tol": -1}, "tol=-1"),
+        ({"solver": "adam"}, "solver='adam': not a solver"),
+        ({"colour": 1, "solver": "acf"}, 'colour=1: solver="acf" has no such option'),
+    ],
+)
 def test_bad_arguments(data, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         ac.path(ac.Problem(*data), **arguments)

@@ -37,6 +37,7 @@ def tall(n=1500, d=400, seed=1):
 @pytest.fixture
 def pick(monkeypatch):
     """``pick(name)``: from now on ``auto`` begins with it."""
+
     def force(name):
         for module in (solving, rules):
             monkeypatch.setattr(module, "choose", lambda problem: name)
@@ -83,8 +84,11 @@ def test_it_goes_on_where_the_first_one_was(pick, monkeypatch):
 
     problem, starts = wide_problem(), []
     make = AdaptiveFrequencies.__init__
-    monkeypatch.setattr(AdaptiveFrequencies, "__init__",
-                        lambda self, *how: (starts.append(how[2]), make(self, *how))[1])
+    monkeypatch.setattr(
+        AdaptiveFrequencies,
+        "__init__",
+        lambda self, *how: (starts.append(how[2]), make(self, *how))[1],
+    )
     pick("apdc")
     result = ac.solve(problem)
     history, switched = result.history, result.history.switched
@@ -219,8 +223,9 @@ def test_without_a_certificate_there_is_no_fallback(make_data):
 
 def test_forecast():
     def of(operations, gap, tol=1e-6, scale=1.0):
-        return forecast(History(operations=operations, gap=gap,
-                                relative_gap=[g / scale for g in gap]), tol)
+        return forecast(
+            History(operations=operations, gap=gap, relative_gap=[g / scale for g in gap]), tol
+        )
 
     # two digits in the later half of 40 entries, four more to go
     assert of([0, 20, 40], [1.0, 1.0, 1e-2]) == (40, pytest.approx(40.0))
@@ -248,8 +253,9 @@ def test_a_path_keeps_to_what_can(pick):
     """Newton's method takes over at one point, and cannot take the next one."""
     A, b = tall()
     pick("acf")
-    path = ac.path(ac.Problem(A, b, "squared"), l1=[0.0, 0.0, 1e-4], l2=[1e-7, 1e-7, 1e-7],
-                   keep_results=True)
+    path = ac.path(
+        ac.Problem(A, b, "squared"), l1=[0.0, 0.0, 1e-4], l2=[1e-7, 1e-7, 1e-7], keep_results=True
+    )
     assert path.converged.all()
     assert [r.solver for r in path.results] == ["newton", "newton", "acf"]
 
@@ -271,8 +277,9 @@ def test_the_command_line_says_so(pick, tmp_path):
     A, b = wide()
     save_svmlight(tmp_path / "wide.svm", sparse.csr_matrix(A), b)
     pick("apdc")
-    run = CliRunner().invoke(app, ["fit", str(tmp_path / "wide.svm"), "--loss", "hinge", "--l2",
-                                   "1e-7"])
+    run = CliRunner().invoke(
+        app, ["fit", str(tmp_path / "wide.svm"), "--loss", "hinge", "--l2", "1e-7"]
+    )
     assert run.exit_code == 0
     assert "acf (after " in run.stdout and "passes of apdc)" in run.stdout
     assert "apdc -> acf" in run.stderr

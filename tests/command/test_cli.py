@@ -25,19 +25,30 @@ from adacoord.io.digested import write_digested
 
 
 def adacoord(*args, **kwargs) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "adacoord", *map(str, args)],
-                          capture_output=True, text=True, check=False, **kwargs)
+    return subprocess.run(
+        [sys.executable, "-m", "adacoord", *map(str, args)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **kwargs,
+    )
 
 
 def inside(*args, cwd=".") -> SimpleNamespace:
     """The same within this process, which is faster where a process of its own does not matter."""
     out, err = io.StringIO(), io.StringIO()
-    with (redirect_stdout(out), redirect_stderr(err), chdir(cwd), pytest.MonkeyPatch.context() as m,
-          pytest.raises(SystemExit) as ended):
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        chdir(cwd),
+        pytest.MonkeyPatch.context() as m,
+        pytest.raises(SystemExit) as ended,
+    ):
         m.setattr(sys, "argv", ["adacoord", *map(str, args)])
         main()
     return SimpleNamespace(
-        returncode=ended.value.code or 0, stdout=out.getvalue(), stderr=err.getvalue())
+        returncode=ended.value.code or 0, stdout=out.getvalue(), stderr=err.getvalue()
+    )
 
 
 @pytest.fixture
@@ -53,8 +64,16 @@ def files(tmp_path):
 
 def test_fit_predict_info(files):
     folder, A, label = files
-    done = adacoord("fit", folder / "train.svm", "--l2", 1e-3, "--model", folder / "m.adacoord",
-                    "--test", folder / "test.svm.gz")
+    done = adacoord(
+        "fit",
+        folder / "train.svm",
+        "--l2",
+        1e-3,
+        "--model",
+        folder / "m.adacoord",
+        "--test",
+        folder / "test.svm.gz",
+    )
     assert done.returncode == 0, done.stderr
     assert "certified within" in done.stdout
     assert "test: accuracy" in done.stdout
@@ -68,8 +87,9 @@ def test_fit_predict_info(files):
     assert model.relative_gap_ <= 1e-6
     assert (type(model), model.tol, model.verbose) == (ac.ERMClassifier, 1e-6, 0)
 
-    done = adacoord("predict", folder / "m.adacoord", folder / "test.svm.gz", "-o",
-                    folder / "out.txt")
+    done = adacoord(
+        "predict", folder / "m.adacoord", folder / "test.svm.gz", "-o", folder / "out.txt"
+    )
     assert done.returncode == 0, done.stderr
     predicted = np.loadtxt(folder / "out.txt")
     z = A[300:] @ model.coef_[0] + model.intercept_
@@ -112,8 +132,9 @@ def test_unseen_columns_are_dropped_and_missing_ones_added(files):
 
 def test_not_converged_is_exit_3_and_still_writes(files):
     folder, *_ = files
-    done = adacoord("fit", folder / "train.svm", "--l2", 1e-7, "--max-passes", 1, "--model",
-                    folder / "m")
+    done = adacoord(
+        "fit", folder / "train.svm", "--l2", 1e-7, "--max-passes", 1, "--model", folder / "m"
+    )
     assert done.returncode == 3
     assert "stopped at max_passes=1 with a relative gap of" in done.stderr
     model = load_model(folder / "m")
@@ -150,10 +171,14 @@ def test_fit_without_a_penalty_says_that_nothing_is_certified(files):
         (["fit", "wider.svm", "--quiet"], "takes 0.8 GB; correct the index, or number the columns"),
         (["certify", "m", "wider.svm"], "the largest index is 100000000, and there are only 2"),
         (["compare", "wider.svm"], "the largest index is 100000000, and there are only 2"),
-        (["compare", "iris.svm", "--loss", "hinge"],
-         "--loss hinge: 3 labels make 3 problems, each class against the rest, and compare runs"),
-        (["fit", "train.svm", "--test", "iris.svm"],
-         "--test iris.svm: the file has the label 1, and train.svm has 3, 7; label both alike"),
+        (
+            ["compare", "iris.svm", "--loss", "hinge"],
+            "--loss hinge: 3 labels make 3 problems, each class against the rest, and compare runs",
+        ),
+        (
+            ["fit", "train.svm", "--test", "iris.svm"],
+            "--test iris.svm: the file has the label 1, and train.svm has 3, 7; label both alike",
+        ),
         (["fit", "train.svm", "--model", "folder"], "--model folder: this is a folder"),
         (["fit", "train.svm", "--model", "bad.svm/m"], "--model bad.svm/m: there is no such"),
         (["predict", "m", "train.svm", "-o", "folder"], "--output folder: this is a folder"),
@@ -178,9 +203,21 @@ def test_bad_input_is_one_line_and_exit_2(files, arguments, message):
     save_svmlight(folder / "iris.svm", np.eye(9), [1, 2, 3] * 3)
     save_svmlight(folder / "one.svm", np.eye(9), [7] * 9)
     save_model(ac.Ridge().fit([[1.0], [2.0]], [1.0, 2.0]), folder / "m")
-    write_digested(folder / "odd", "MODEL", 1, {"coef": np.ones(1), "classes": np.array([3, 7])},
-                   {"loss": "logistic", "loss_parameter": 0.5, "intercept": 0.0, "l1": 0.0,
-                    "l2": 0.0, "positive": False, "certificate": {}})
+    write_digested(
+        folder / "odd",
+        "MODEL",
+        1,
+        {"coef": np.ones(1), "classes": np.array([3, 7])},
+        {
+            "loss": "logistic",
+            "loss_parameter": 0.5,
+            "intercept": 0.0,
+            "l1": 0.0,
+            "l2": 0.0,
+            "positive": False,
+            "certificate": {},
+        },
+    )
     write_digested(folder / "new", "MODEL", 4, {}, {})
     (folder / "folder").mkdir()
     (folder / "reproduction.md").mkdir()
@@ -198,13 +235,18 @@ def test_whole_numbers_are_quantities_where_that_is_said_or_plain(files):
     folder, A, _ = files
     save_svmlight(folder / "counts.svm", A, np.rint(3 * A[:, 0]))  # with rare ones
     save_svmlight(folder / "years.svm", A, np.arange(400))  # too many to be classes
-    for name, why in (("counts", r"the value -?\d+ is on \d rows? only"),
-                      ("years", "they are more than 100")):
+    for name, why in (
+        ("counts", r"the value -?\d+ is on \d rows? only"),
+        ("years", "they are more than 100"),
+    ):
         done = inside("fit", folder / f"{name}.svm", "--quiet")
         assert done.returncode == 0 and "R^2" in done.stdout, done.stderr
-        assert re.search(rf"\d+ whole-number targets \(.*\.\.\.\): taken as quantities, for a "
-                         rf"regression, because .*{why}; if they are classes, say --loss "
-                         "multinomial", done.stderr), done.stderr
+        assert re.search(
+            rf"\d+ whole-number targets \(.*\.\.\.\): taken as quantities, for a "
+            rf"regression, because .*{why}; if they are classes, say --loss "
+            "multinomial",
+            done.stderr,
+        ), done.stderr
     for arguments in (["--loss", "squared"], ["--loss", "huber"]):
         done = inside("fit", folder / "counts.svm", "--quiet", *arguments)
         assert done.returncode == 0 and "R^2" in done.stdout, done.stderr
@@ -224,17 +266,31 @@ def irises(tmp_path):
     return tmp_path, A, label
 
 
-@pytest.mark.parametrize("loss, problems, said", [
-    (None, 1, "3 whole-number targets (1, 2, 5), each on 40 rows or more: taken as classes; if "
-     "they are quantities, say --loss squared"),
-    ("multinomial", 1, ""),
-    ("logistic", 3, "3 such problems: each of the labels 1, 2, 5 against the rest"),
-    ("hinge", 3, "3 such problems: each of the labels 1, 2, 5 against the rest"),
-])
+@pytest.mark.parametrize(
+    "loss, problems, said",
+    [
+        (
+            None,
+            1,
+            "3 whole-number targets (1, 2, 5), each on 40 rows or more: taken as classes; if "
+            "they are quantities, say --loss squared",
+        ),
+        ("multinomial", 1, ""),
+        ("logistic", 3, "3 such problems: each of the labels 1, 2, 5 against the rest"),
+        ("hinge", 3, "3 such problems: each of the labels 1, 2, 5 against the rest"),
+    ],
+)
 def test_several_labels(irises, loss, problems, said):
     folder, A, label = irises
-    done = inside("fit", folder / "train.svm", "--test", folder / "test.svm", "--model",
-                    folder / "m", *([] if loss is None else ["--loss", loss]))
+    done = inside(
+        "fit",
+        folder / "train.svm",
+        "--test",
+        folder / "test.svm",
+        "--model",
+        folder / "m",
+        *([] if loss is None else ["--loss", loss]),
+    )
     assert done.returncode == 0, done.stderr
     assert said in done.stderr.splitlines() or not said
     assert done.stderr.count("converged") == problems  # a progress line each
@@ -244,8 +300,9 @@ def test_several_labels(irises, loss, problems, said):
     assert accuracy > 80.0
 
     model = load_model(folder / "m")
-    reference = ac.ERMClassifier(loss or "multinomial", l2=1 / 120, tol=1e-6).fit(A[::2],
-                                                                                  label[::2])
+    reference = ac.ERMClassifier(loss or "multinomial", l2=1 / 120, tol=1e-6).fit(
+        A[::2], label[::2]
+    )
     np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-2)
     assert type(model) is ac.ERMClassifier and np.max(model.relative_gap_) <= 1e-6
 
@@ -272,8 +329,21 @@ def test_several_labels(irises, loss, problems, said):
 
 def test_several_labels_that_end_badly(irises):
     folder, A, label = irises
-    done = inside("fit", folder / "train.svm", "--loss", "hinge", "--l2", 1e-7, "--solver", "dcd",
-                    "--max-passes", 1, "--model", folder / "m", "--quiet")
+    done = inside(
+        "fit",
+        folder / "train.svm",
+        "--loss",
+        "hinge",
+        "--l2",
+        1e-7,
+        "--solver",
+        "dcd",
+        "--max-passes",
+        1,
+        "--model",
+        folder / "m",
+        "--quiet",
+    )
     assert done.returncode == 3, done.stderr
     assert "problems stopped early; the worst: dcd stopped at max_passes=1" in done.stderr
     assert load_model(folder / "m").coef_.shape == (3, 4)
@@ -295,10 +365,28 @@ def test_compare_takes_several_labels(irises):
 def test_ctrl_c_between_the_classes(irises):
     folder, *_ = irises
     process = subprocess.Popen(
-        [sys.executable, "-m", "adacoord", "fit", str(folder / "train.svm"), "--l2", "1e-9",
-         "--tol", "0", "--max-passes", "100000000", "--solver", "spdc", "--loss", "hinge",
-         "--model", str(folder / "m")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [
+            sys.executable,
+            "-m",
+            "adacoord",
+            "fit",
+            str(folder / "train.svm"),
+            "--l2",
+            "1e-9",
+            "--tol",
+            "0",
+            "--max-passes",
+            "100000000",
+            "--solver",
+            "spdc",
+            "--loss",
+            "hinge",
+            "--model",
+            str(folder / "m"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     assert process.stderr.readline().startswith("Problem(")
@@ -324,10 +412,26 @@ def test_no_file_is_made_before_the_end(files, interrupt):
     folder, *_ = files
     before = sorted(folder.iterdir())
     process = subprocess.Popen(
-        [sys.executable, "-m", "adacoord", "fit", str(folder / "train.svm"), "--l2", "1e-9",
-         "--tol", "0", "--max-passes", "100000000", "--solver", "spdc", "--model",
-         str(folder / "m")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [
+            sys.executable,
+            "-m",
+            "adacoord",
+            "fit",
+            str(folder / "train.svm"),
+            "--l2",
+            "1e-9",
+            "--tol",
+            "0",
+            "--max-passes",
+            "100000000",
+            "--solver",
+            "spdc",
+            "--model",
+            str(folder / "m"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stderr.readline().startswith("Problem(")
@@ -359,18 +463,36 @@ def test_a_full_disk_loses_no_more_than_it_must(files):
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "certified within" in done.stdout and "train: accuracy" in done.stdout
     assert f"No space left on device: '{full}'" in done.stderr
-    done = adacoord("compare", folder / "train.svm", "--quiet", "--solvers", "apdc", "--csv", full,
-                    "--report", folder / "r.html")
+    done = adacoord(
+        "compare",
+        folder / "train.svm",
+        "--quiet",
+        "--solvers",
+        "apdc",
+        "--csv",
+        full,
+        "--report",
+        folder / "r.html",
+    )
     assert done.returncode == 2 and f"No space left on device: '{full}'" in done.stderr
     assert "apdc" in done.stdout and "</html>" in (folder / "r.html").read_text()
     save_model(ac.Ridge().fit(np.eye(6), np.ones(6)), folder / "m")
-    for command in (["predict", folder / "m", folder / "train.svm"], ["info"],
-                    ["fit", folder / "train.svm", "--quiet", "--model", folder / "saved"]):
+    for command in (
+        ["predict", folder / "m", folder / "train.svm"],
+        ["info"],
+        ["fit", folder / "train.svm", "--quiet", "--model", folder / "saved"],
+    ):
         with open(full, "w") as output:
-            done = subprocess.run([sys.executable, "-m", "adacoord", *map(str, command)],
-                                  stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+            done = subprocess.run(
+                [sys.executable, "-m", "adacoord", *map(str, command)],
+                stdout=output,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
         assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith(
-            "adacoord: [Errno 28] No space left on device"), done.stderr
+            "adacoord: [Errno 28] No space left on device"
+        ), done.stderr
         assert "Traceback" not in done.stderr and "ignored" not in done.stderr
     assert load_model(folder / "saved").loss == "logistic"
 
@@ -382,12 +504,24 @@ def test_nobody_reads_the_output(files, closed):
     save_model(ac.Ridge().fit(np.eye(6), np.ones(6)), folder / "m")
     save_svmlight(folder / "long.svm", np.vstack([A] * 50), np.tile(label, 50))
     ends = {"pipe": "| true", "stdout": ">&-", "both": ">&- 2>&-"}[closed]
-    for words in ("info", "info m", "predict m train.svm", "predict m long.svm",
-                  "certify m real.svm", "compare train.svm --solvers apdc --quiet --csv c.csv",
-                  "fit train.svm --quiet --model saved"):
+    for words in (
+        "info",
+        "info m",
+        "predict m train.svm",
+        "predict m long.svm",
+        "certify m real.svm",
+        "compare train.svm --solvers apdc --quiet --csv c.csv",
+        "fit train.svm --quiet --model saved",
+    ):
         command = f"{sys.executable} -m adacoord {words} {ends}"
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True,
-                              text=True, cwd=folder, check=False, timeout=120)
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            check=False,
+            timeout=120,
+        )
         assert done.returncode == (1 if closed == "pipe" else 0), (words, done.stderr)
         assert "Traceback" not in done.stderr and "ignored" not in done.stderr
         assert "adacoord:" not in done.stderr, (words, done.stderr)
@@ -402,8 +536,9 @@ def test_outputs_to_standard_output(files):
     plain = adacoord("predict", folder / "m", folder / "train.svm").stdout
     done = adacoord("predict", folder / "m", folder / "train.svm", "-o", "/dev/stdout")
     assert done.stdout == plain and len(plain.split()) == 300
-    done = adacoord("compare", folder / "train.svm", "--quiet", "--solvers", "apdc", "--csv",
-                    "/dev/stdout")
+    done = adacoord(
+        "compare", folder / "train.svm", "--quiet", "--solvers", "apdc", "--csv", "/dev/stdout"
+    )
     assert done.returncode == 0 and done.stdout.startswith("solver,") and "passes to" in done.stdout
 
 
@@ -428,10 +563,26 @@ def test_usage_error_is_exit_2():
 def test_ctrl_c_writes_the_best_point_so_far(files):
     folder, *_ = files
     process = subprocess.Popen(
-        [sys.executable, "-m", "adacoord", "fit", str(folder / "train.svm"), "--l2", "1e-9",
-         "--tol", "0", "--max-passes", "100000000", "--solver", "spdc", "--model",
-         str(folder / "m")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [
+            sys.executable,
+            "-m",
+            "adacoord",
+            "fit",
+            str(folder / "train.svm"),
+            "--l2",
+            "1e-9",
+            "--tol",
+            "0",
+            "--max-passes",
+            "100000000",
+            "--solver",
+            "spdc",
+            "--model",
+            str(folder / "m"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     assert process.stderr.readline().startswith("Problem(")

@@ -52,15 +52,19 @@ def frozen_copy(A):
 
 def unchanged(A, before):
     after = frozen_copy(A)
-    return all(a.dtype == b.dtype and a.tobytes() == b.tobytes()
-               for a, b in zip(before, after, strict=True))
+    return all(
+        a.dtype == b.dtype and a.tobytes() == b.tobytes()
+        for a, b in zip(before, after, strict=True)
+    )
 
 
 # --- dense --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.longdouble, np.int64,
-                                   np.int32, np.int8, np.bool_])
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float64, np.float32, np.float16, np.longdouble, np.int64, np.int32, np.int8, np.bool_],
+)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_dense(dtype, order):
     A = np.asarray(small(), dtype=dtype, order=order)
@@ -74,16 +78,20 @@ def test_dense(dtype, order):
     assert np.shares_memory(matrix.data, A) == kept
 
 
-@pytest.mark.parametrize("make", [
-    np.ndarray.tolist,
-    lambda A: [tuple(row) for row in A],
-    lambda A: A.astype(object),
-    lambda A: A.astype(np.uint8) * np.uint8(1),
-    lambda A: A.astype(">f8"),
-    lambda A: np.repeat(A, 2, axis=1)[:, ::2],
-    lambda A: A[::-1],
-    lambda A: np.asarray(A).T.copy().T,
-], ids=["lists", "tuples", "object", "uint8", "big-endian", "strided", "reversed", "transposed"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.ndarray.tolist,
+        lambda A: [tuple(row) for row in A],
+        lambda A: A.astype(object),
+        lambda A: A.astype(np.uint8) * np.uint8(1),
+        lambda A: A.astype(">f8"),
+        lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+        lambda A: A[::-1],
+        lambda A: np.asarray(A).T.copy().T,
+    ],
+    ids=["lists", "tuples", "object", "uint8", "big-endian", "strided", "reversed", "transposed"],
+)
 def test_other_dense_forms(make):
     A = np.abs(small())
     form = make(A)
@@ -110,9 +118,18 @@ def test_wide_sums_are_float64():
 
 # --- sparse -------------------------------------------------------------------------------------
 
-FORMATS = [sparse.csr_matrix, sparse.csc_matrix, sparse.coo_matrix, sparse.csr_array,
-           sparse.csc_array, sparse.coo_array, sparse.lil_matrix, sparse.dok_matrix,
-           sparse.bsr_matrix, sparse.dia_matrix]
+FORMATS = [
+    sparse.csr_matrix,
+    sparse.csc_matrix,
+    sparse.coo_matrix,
+    sparse.csr_array,
+    sparse.csc_array,
+    sparse.coo_array,
+    sparse.lil_matrix,
+    sparse.dok_matrix,
+    sparse.bsr_matrix,
+    sparse.dia_matrix,
+]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8, np.bool_])
@@ -180,8 +197,9 @@ def test_duplicate_entries_are_summed(index_type, dtype):
 
 
 def test_explicit_zeros_and_empty_rows_and_columns():
-    A = sparse.csr_matrix((np.array([0.0, 2.0, 0.0]), np.array([0, 3, 1]),
-                           np.array([0, 0, 2, 3, 3])), shape=(4, 6))
+    A = sparse.csr_matrix(
+        (np.array([0.0, 2.0, 0.0]), np.array([0, 3, 1]), np.array([0, 0, 2, 3, 3])), shape=(4, 6)
+    )
     matrix = as_matrix(A)
     check(matrix, A.toarray())
     assert matrix.squared_norms.tolist() == [0.0, 4.0, 0.0, 0.0] and A.nnz == 3
@@ -233,8 +251,9 @@ else:
 @pytest.mark.parametrize("form", ["i2", "u4", ">i4", ">i8", "csc", "coo"])
 def test_assigned_indices(form):
     """SciPy makes sound int32 or int64 indices; assigned ones may be of any type, or broken."""
-    run = subprocess.run([sys.executable, "-c", APART, form], capture_output=True, text=True,
-                         check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", APART, form], capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stderr[-500:]
 
 
@@ -278,8 +297,12 @@ def test_memory_map(tmp_path, dtype):
     dense = small(20, 6, seed=2)
     files = {}
     csr = sparse.csr_matrix(dense.astype(dtype))
-    for name, array in (("dense", dense.astype(dtype)), ("data", csr.data),
-                        ("indices", csr.indices), ("indptr", csr.indptr)):
+    for name, array in (
+        ("dense", dense.astype(dtype)),
+        ("data", csr.data),
+        ("indices", csr.indices),
+        ("indptr", csr.indptr),
+    ):
         array.tofile(tmp_path / name)
         files[name] = np.memmap(tmp_path / name, dtype=array.dtype, mode="r", shape=array.shape)
     before = {name: (tmp_path / name).read_bytes() for name in files}
@@ -307,8 +330,14 @@ def test_kernels_cannot_write_to_the_data():
 
 
 @settings(max_examples=60, deadline=None)
-@given(n=st.integers(1, 12), d=st.integers(1, 12), seed=st.integers(0, 2**31),
-       density=st.sampled_from([0.0, 0.2, 1.0]), wide=st.booleans(), single=st.booleans())
+@given(
+    n=st.integers(1, 12),
+    d=st.integers(1, 12),
+    seed=st.integers(0, 2**31),
+    density=st.sampled_from([0.0, 0.2, 1.0]),
+    wide=st.booleans(),
+    single=st.booleans(),
+)
 def test_all_forms_agree(n, d, seed, density, wide, single):
     rng = np.random.default_rng(seed)
     dtype = np.float32 if single else np.float64

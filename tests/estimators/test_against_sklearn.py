@@ -54,8 +54,9 @@ def by_scipy(loss, C):
             return np.append(g, C * np.sum(w * r)) if intercept else g
 
         start = np.zeros(D + intercept)
-        v = optimize.minimize(objective, start, jac=slope, method="BFGS",
-                              options={"gtol": 1e-9, "maxiter": 5000}).x
+        v = optimize.minimize(
+            objective, start, jac=slope, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}
+        ).x
         return v[:D], v[D] if intercept else 0.0
 
     return fit
@@ -76,10 +77,12 @@ def by_sklearn(make_model):
 
 def hinge(C):
     """SVC leaves the intercept free; LinearSVC serves without one."""
+
     def model(intercept):
         if intercept:
             return svm.SVC(kernel="linear", C=C, tol=1e-10)
         return svm.LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-10, max_iter=10**6)
+
     return by_sklearn(model)
 
 
@@ -88,41 +91,87 @@ def tube(C, epsilon):
         if intercept:
             return svm.SVR(kernel="linear", C=C, epsilon=epsilon, tol=1e-10)
         return svm.LinearSVR(C=C, epsilon=epsilon, fit_intercept=False, tol=1e-10, max_iter=10**6)
+
     return by_sklearn(model)
 
 
 def saga(C, l1_ratio):
-    return by_sklearn(lambda intercept: sk.LogisticRegression(
-        C=C, l1_ratio=l1_ratio, solver="saga", tol=1e-9, max_iter=10**5, fit_intercept=intercept))
+    return by_sklearn(
+        lambda intercept: sk.LogisticRegression(
+            C=C, l1_ratio=l1_ratio, solver="saga", tol=1e-9, max_iter=10**5, fit_intercept=intercept
+        )
+    )
 
 
 #: estimator, its judge, the name of its loss, and (l1, l2) in the scaling of the papers
 CASES = {
     "svc-hinge": (ac.LinearSVC(loss="hinge", C=0.5), hinge(0.5), "hinge", (0, 1 / (0.5 * N))),
-    "svc-squared": (ac.LinearSVC(C=0.5), by_scipy("squared_hinge", 0.5), "squared_hinge",
-                    (0, 1 / (0.5 * N))),
-    "svc-smooth": (ac.LinearSVC(loss="smooth_hinge"), by_scipy("smooth_hinge", 1.0),
-                   "smooth_hinge", (0, 1 / N)),
+    "svc-squared": (
+        ac.LinearSVC(C=0.5),
+        by_scipy("squared_hinge", 0.5),
+        "squared_hinge",
+        (0, 1 / (0.5 * N)),
+    ),
+    "svc-smooth": (
+        ac.LinearSVC(loss="smooth_hinge"),
+        by_scipy("smooth_hinge", 1.0),
+        "smooth_hinge",
+        (0, 1 / N),
+    ),
     "svr": (ac.LinearSVR(C=0.5), tube(0.5, 0.0), "epsilon_insensitive", (0, 1 / (0.5 * N))),
-    "svr-squared": (ac.LinearSVR(C=0.5, loss="squared_epsilon_insensitive"),
-                    by_scipy("squared_epsilon_insensitive", 0.5), "squared_epsilon_insensitive",
-                    (0, 1 / (0.5 * N))),
-    "logistic": (ac.LogisticRegression(C=2.0), by_sklearn(
-        lambda i: sk.LogisticRegression(C=2.0, tol=1e-10, max_iter=10**4, fit_intercept=i)),
-        "logistic", (0, 1 / (2.0 * N))),
+    "svr-squared": (
+        ac.LinearSVR(C=0.5, loss="squared_epsilon_insensitive"),
+        by_scipy("squared_epsilon_insensitive", 0.5),
+        "squared_epsilon_insensitive",
+        (0, 1 / (0.5 * N)),
+    ),
+    "logistic": (
+        ac.LogisticRegression(C=2.0),
+        by_sklearn(
+            lambda i: sk.LogisticRegression(C=2.0, tol=1e-10, max_iter=10**4, fit_intercept=i)
+        ),
+        "logistic",
+        (0, 1 / (2.0 * N)),
+    ),
     "logistic-l1": (ac.LogisticRegression(l1_ratio=1.0), saga(1.0, 1.0), "logistic", (1 / N, 0)),
-    "logistic-enet": (ac.LogisticRegression(l1_ratio=0.4), saga(1.0, 0.4), "logistic",
-                      (0.4 / N, 0.6 / N)),
-    "ridge": (ac.Ridge(alpha=2.0), by_sklearn(lambda i: sk.Ridge(alpha=2.0, tol=1e-12,
-              fit_intercept=i)), "squared", (0, 2.0 / N)),
-    "lasso": (ac.Lasso(alpha=0.1), by_sklearn(lambda i: sk.Lasso(alpha=0.1, tol=1e-13,
-              max_iter=10**5, fit_intercept=i)), "squared", (0.1, 0)),
-    "enet": (ac.ElasticNet(alpha=0.1, l1_ratio=0.3), by_sklearn(lambda i: sk.ElasticNet(
-        alpha=0.1, l1_ratio=0.3, tol=1e-13, max_iter=10**5, fit_intercept=i)), "squared",
-        (0.03, 0.07)),
-    "erm": (ac.ERMRegressor("squared", l1=0.05, l2=0.05), by_sklearn(lambda i: sk.ElasticNet(
-        alpha=0.1, l1_ratio=0.5, tol=1e-13, max_iter=10**5, fit_intercept=i)), "squared",
-        (0.05, 0.05)),
+    "logistic-enet": (
+        ac.LogisticRegression(l1_ratio=0.4),
+        saga(1.0, 0.4),
+        "logistic",
+        (0.4 / N, 0.6 / N),
+    ),
+    "ridge": (
+        ac.Ridge(alpha=2.0),
+        by_sklearn(lambda i: sk.Ridge(alpha=2.0, tol=1e-12, fit_intercept=i)),
+        "squared",
+        (0, 2.0 / N),
+    ),
+    "lasso": (
+        ac.Lasso(alpha=0.1),
+        by_sklearn(lambda i: sk.Lasso(alpha=0.1, tol=1e-13, max_iter=10**5, fit_intercept=i)),
+        "squared",
+        (0.1, 0),
+    ),
+    "enet": (
+        ac.ElasticNet(alpha=0.1, l1_ratio=0.3),
+        by_sklearn(
+            lambda i: sk.ElasticNet(
+                alpha=0.1, l1_ratio=0.3, tol=1e-13, max_iter=10**5, fit_intercept=i
+            )
+        ),
+        "squared",
+        (0.03, 0.07),
+    ),
+    "erm": (
+        ac.ERMRegressor("squared", l1=0.05, l2=0.05),
+        by_sklearn(
+            lambda i: sk.ElasticNet(
+                alpha=0.1, l1_ratio=0.5, tol=1e-13, max_iter=10**5, fit_intercept=i
+            )
+        ),
+        "squared",
+        (0.05, 0.05),
+    ),
 }
 REGRESSION = ("svr", "svr-squared", "ridge", "lasso", "enet", "erm")
 MEAN_ONE = ("lasso", "enet", "erm")
@@ -177,8 +226,18 @@ def test_certificate_of_problems_that_are_not_polished(name, intercept):
         w = w * n / w.sum()
     else:
         l1, l2 = l1 * N / n, l2 * N / n
-    gap = relative_gap(loss, X, y, w, l1, l2, intercept, np.ravel(model.coef_),
-                       np.ravel(model.intercept_)[0], np.ravel(model.dual_coef_))
+    gap = relative_gap(
+        loss,
+        X,
+        y,
+        w,
+        l1,
+        l2,
+        intercept,
+        np.ravel(model.coef_),
+        np.ravel(model.intercept_)[0],
+        np.ravel(model.dual_coef_),
+    )
     assert gap <= 1e-5 * (1 + 1e-6)
     assert gap == pytest.approx(model.relative_gap_, rel=1e-4, abs=1e-12)
 
@@ -228,8 +287,9 @@ def test_one_against_the_rest(three_classes, class_weight):
     """liblinear weighs only the one class of each problem: so does LinearSVC."""
     X, y, w = three_classes
     ours = ac.LinearSVC(class_weight=class_weight, fit_intercept=False).fit(X, y, w)
-    theirs = svm.LinearSVC(class_weight=class_weight, fit_intercept=False, tol=1e-10,
-                           max_iter=10**6).fit(X, y, w)
+    theirs = svm.LinearSVC(
+        class_weight=class_weight, fit_intercept=False, tol=1e-10, max_iter=10**6
+    ).fit(X, y, w)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-6)
     assert ours.dual_gap_.shape == (3,)
     assert (ours.relative_gap_ <= 1e-4).all()
@@ -248,8 +308,10 @@ def test_many_targets_and_signs():
         (ac.Ridge(positive=True), sk.Ridge(positive=True, tol=1e-12)),
         (ac.Lasso(alpha=0.05), sk.Lasso(alpha=0.05, tol=1e-13)),
         (ac.Lasso(alpha=0.05, positive=True), sk.Lasso(alpha=0.05, positive=True, tol=1e-13)),
-        (ac.ElasticNet(alpha=0.1, positive=True), sk.ElasticNet(alpha=0.1, positive=True,
-                                                                tol=1e-13)),
+        (
+            ac.ElasticNet(alpha=0.1, positive=True),
+            sk.ElasticNet(alpha=0.1, positive=True, tol=1e-13),
+        ),
     ):
         ours.fit(X, Y)
         theirs.fit(X, Y)

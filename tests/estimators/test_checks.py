@@ -17,22 +17,34 @@ DEFAULTS = [getattr(ac, name)() for name in NAMES]
 SEARCHES = [model for model in DEFAULTS if hasattr(model, "cv")]
 ESTIMATORS = [
     *(model for model in DEFAULTS if not hasattr(model, "cv")),
-    ac.LinearSVC(loss="hinge"), ac.LinearSVC(loss="smooth_hinge"),
+    ac.LinearSVC(loss="hinge"),
+    ac.LinearSVC(loss="smooth_hinge"),
     # weights of 1e3 and 1e-4 on two classes: of what takes l1 alone, only working sets cope
-    ac.LinearSVC(penalty="l1"), ac.LogisticRegression(l1_ratio=1.0, multi_class="ovr"),
+    ac.LinearSVC(penalty="l1"),
+    ac.LogisticRegression(l1_ratio=1.0, multi_class="ovr"),
     ac.LinearSVC(penalty="elasticnet"),
     ac.LinearSVC(intercept_scaling=1.0),
     ac.LogisticRegression(multi_class="ovr"),
     ac.LinearSVR(loss="squared_epsilon_insensitive"),
-    ac.Ridge(positive=True), ac.Ridge(alpha=0.0, positive=True), ac.Lasso(alpha=0.1),
-    ac.ElasticNet(alpha=0.1), ac.ERMClassifier(loss="multinomial"),
-    ac.LassoCV(alphas=10, cv=3), ac.ElasticNetCV(l1_ratio=[0.3, 0.8], alphas=5, cv=3),
-    ac.RidgeCV(), ac.RidgeCV(cv=3), ac.LogisticRegressionCV(cv=3),
+    ac.Ridge(positive=True),
+    ac.Ridge(alpha=0.0, positive=True),
+    ac.Lasso(alpha=0.1),
+    ac.ElasticNet(alpha=0.1),
+    ac.ERMClassifier(loss="multinomial"),
+    ac.LassoCV(alphas=10, cv=3),
+    ac.ElasticNetCV(l1_ratio=[0.3, 0.8], alphas=5, cv=3),
+    ac.RidgeCV(),
+    ac.RidgeCV(cv=3),
+    ac.LogisticRegressionCV(cv=3),
     ac.LogisticRegressionCV(Cs=3, cv=3, multi_class="ovr"),
     ac.LogisticRegressionCV(Cs=[0.1, 1.0], l1_ratios=[0.0, 0.5], cv=3, use_legacy_attributes=False),
-    ac.LinearSVCCV(Cs=4, cv=3), ac.LinearSVCCV(loss="hinge", Cs=[0.1, 1.0], cv=3),
-    *(ac.ERMRegressor(loss=name) for name, cls in LOSSES.items()
-      if cls.task == "regression" and name != "squared"),
+    ac.LinearSVCCV(Cs=4, cv=3),
+    ac.LinearSVCCV(loss="hinge", Cs=[0.1, 1.0], cv=3),
+    *(
+        ac.ERMRegressor(loss=name)
+        for name, cls in LOSSES.items()
+        if cls.task == "regression" and name != "squared"
+    ),
 ]
 
 

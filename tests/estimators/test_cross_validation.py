@@ -60,8 +60,12 @@ PENALTIES = {
 def test_scikit_learns_choice_of_alpha(diabetes, name, kind, intercept, weighted):
     X, y = diabetes
     ours, theirs, settings = PENALTIES[name]
-    settings = {**settings, "alphas": 12, "fit_intercept": intercept,
-                "cv": list(KFold(4, shuffle=True, random_state=0).split(X))}
+    settings = {
+        **settings,
+        "alphas": 12,
+        "fit_intercept": intercept,
+        "cv": list(KFold(4, shuffle=True, random_state=0).split(X)),
+    }
     A = sparse.csr_matrix(X) if kind == "csr" else X
     w = weights_of(len(y)) if weighted else None
     a = ours(**settings).fit(A, y, sample_weight=w)
@@ -81,9 +85,19 @@ def test_hand_written_loop_over_alphas(diabetes):
     X, y = diabetes
     w = weights_of(len(y))
     alphas, folds = [1.0, 0.1, 0.01], list(KFold(3).split(X))
-    errors = np.array([[
-        np.average((ac.Lasso(alpha).fit(X[train], y[train], w[train]).predict(X[test])
-                    - y[test])**2, weights=w[test]) for train, test in folds] for alpha in alphas])
+    errors = np.array(
+        [
+            [
+                np.average(
+                    (ac.Lasso(alpha).fit(X[train], y[train], w[train]).predict(X[test]) - y[test])
+                    ** 2,
+                    weights=w[test],
+                )
+                for train, test in folds
+            ]
+            for alpha in alphas
+        ]
+    )
     model = ac.LassoCV(alphas=alphas[::-1], cv=folds).fit(X, y, w)
     np.testing.assert_allclose(model.alphas_, alphas)
     np.testing.assert_allclose(model.mse_path_, errors, rtol=1e-8)
@@ -116,7 +130,8 @@ def ridge_data(shape, seed=0, targets=None):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal(shape) * (rng.random(shape) < 0.6) + 0.3
     Y = X[:, :3] @ rng.standard_normal((3, targets or 1)) + rng.standard_normal(
-        (shape[0], targets or 1))
+        (shape[0], targets or 1)
+    )
     return X, (Y if targets else Y[:, 0])
 
 
@@ -132,14 +147,28 @@ def test_leaving_one_out_is_leaving_one_out(shape, intercept, weighted, targets,
     w = weights_of(len(y), seed=1) if weighted else np.ones(len(y))
     assert not weighted or (w == 0.0).any()
     alphas = (0.03, 1.0, 20.0)
-    left_out = np.stack([np.stack([
-        sk.Ridge(alpha, fit_intercept=intercept).fit(
-            np.delete(X, i, 0), np.delete(y, i, 0), np.delete(w, i)
-        ).predict(X[i : i + 1]).reshape(y.shape[1:])
-        for i in range(len(y))]) for alpha in alphas], axis=-1)
+    left_out = np.stack(
+        [
+            np.stack(
+                [
+                    sk.Ridge(alpha, fit_intercept=intercept)
+                    .fit(np.delete(X, i, 0), np.delete(y, i, 0), np.delete(w, i))
+                    .predict(X[i : i + 1])
+                    .reshape(y.shape[1:])
+                    for i in range(len(y))
+                ]
+            )
+            for alpha in alphas
+        ],
+        axis=-1,
+    )
     A = sparse.csr_matrix(X) if kind == "csr" else X
-    settings = {"alphas": alphas, "fit_intercept": intercept, "gcv_mode": mode,
-                "store_cv_results": True}
+    settings = {
+        "alphas": alphas,
+        "fit_intercept": intercept,
+        "gcv_mode": mode,
+        "store_cv_results": True,
+    }
     given = w if weighted else None
     model = ac.RidgeCV(**settings).fit(A, y, given)
     rows = w.reshape(-1, *[1] * y.ndim)
@@ -184,8 +213,9 @@ def test_scikit_learns_ridge(diabetes, cv, kind):
 def test_an_alpha_for_each_target():
     X, Y = ridge_data((30, 6), targets=3)
     Y[:, 0] = X[:, 0]
-    a, b = (c((0.01, 1.0, 100.0), alpha_per_target=True).fit(X, Y)
-            for c in (ac.RidgeCV, sk.RidgeCV))
+    a, b = (
+        c((0.01, 1.0, 100.0), alpha_per_target=True).fit(X, Y) for c in (ac.RidgeCV, sk.RidgeCV)
+    )
     np.testing.assert_array_equal(a.alpha_, b.alpha_)
     np.testing.assert_allclose(a.best_score_, b.best_score_)
     np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-6)
@@ -219,15 +249,21 @@ def test_scikit_learns_choice_of_C(name, kind, intercept, weighted, cancer):
         X, y = (load_digits if name == "digits" else load_iris)(return_X_y=True)
         X, y = X[y < 3] / X.max(), y[y < 3]
         X, y = X[::3], y[::3]
-    settings = {"Cs": [1e-3, 0.1, 1.0, 10.0], "fit_intercept": intercept,
-                "scoring": "neg_log_loss", "class_weight": "balanced" if weighted else None,
-                "cv": list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y)),
-                "l1_ratios": (0.0,), "use_legacy_attributes": False}
+    settings = {
+        "Cs": [1e-3, 0.1, 1.0, 10.0],
+        "fit_intercept": intercept,
+        "scoring": "neg_log_loss",
+        "class_weight": "balanced" if weighted else None,
+        "cv": list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y)),
+        "l1_ratios": (0.0,),
+        "use_legacy_attributes": False,
+    }
     A = sparse.csr_matrix(X) if kind == "csr" else X
     w = 1.0 + weights_of(len(y)) if weighted else None
     a = ac.LogisticRegressionCV(**settings).fit(A, y, sample_weight=w)
     b = sk.LogisticRegressionCV(**settings, solver="newton-cholesky", tol=1e-10).fit(
-        A, y, sample_weight=w)
+        A, y, sample_weight=w
+    )
     assert a.C_ == b.C_
     assert a.l1_ratio_ == b.l1_ratio_ == 0.0
     np.testing.assert_array_equal(a.Cs_, b.Cs_)
@@ -250,13 +286,19 @@ def test_shapes_of_the_attributes(classes, l1_ratios, refit):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < classes], np.array(["a", "b", "c"])[y[y < classes]]
     for legacy in (True, False):
-        settings = {"Cs": [0.01, 0.1], "l1_ratios": l1_ratios, "refit": refit, "cv": 3,
-                    "use_legacy_attributes": legacy}
+        settings = {
+            "Cs": [0.01, 0.1],
+            "l1_ratios": l1_ratios,
+            "refit": refit,
+            "cv": 3,
+            "use_legacy_attributes": legacy,
+        }
         a = ac.LogisticRegressionCV(**settings, tol=1e-9).fit(X, y)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            b = sk.LogisticRegressionCV(**settings, solver="saga", max_iter=10**5, tol=1e-9,
-                                        scoring=None).fit(X, y)
+            b = sk.LogisticRegressionCV(
+                **settings, solver="saga", max_iter=10**5, tol=1e-9, scoring=None
+            ).fit(X, y)
         close(a.coef_, b.coef_)
         np.testing.assert_array_equal(a.C_, b.C_)
         for name in ("C_", "n_iter_", "coef_", "intercept_", "Cs_", "l1_ratios_"):
@@ -277,14 +319,26 @@ SEARCHES = {
     "svm": (ac.LinearSVCCV(loss="hinge"), ac.LinearSVC(loss="hinge"), [0.0]),
     "svm-l1": (ac.LinearSVCCV("l1"), ac.LinearSVC("l1"), [1.0]),
     "svm-bias": (ac.LinearSVCCV(intercept_scaling=2.0), ac.LinearSVC(intercept_scaling=2.0), [0.0]),
-    "svm-enet": (ac.LinearSVCCV("elasticnet", "smooth_hinge", l1_ratios=[0.3, 0.8]),
-                 ac.LinearSVC("elasticnet", "smooth_hinge"), [0.3, 0.8]),
-    "logistic-enet": (ac.LogisticRegressionCV(l1_ratios=[0.3, 0.8], use_legacy_attributes=False),
-                      ac.LogisticRegression(), [0.3, 0.8]),
-    "logistic-l1": (ac.LogisticRegressionCV(penalty="l1", use_legacy_attributes=False),
-                    ac.LogisticRegression(), [1.0]),
-    "logistic-ovr": (ac.LogisticRegressionCV(multi_class="ovr", use_legacy_attributes=False),
-                     ac.LogisticRegression(multi_class="ovr"), [0.0]),
+    "svm-enet": (
+        ac.LinearSVCCV("elasticnet", "smooth_hinge", l1_ratios=[0.3, 0.8]),
+        ac.LinearSVC("elasticnet", "smooth_hinge"),
+        [0.3, 0.8],
+    ),
+    "logistic-enet": (
+        ac.LogisticRegressionCV(l1_ratios=[0.3, 0.8], use_legacy_attributes=False),
+        ac.LogisticRegression(),
+        [0.3, 0.8],
+    ),
+    "logistic-l1": (
+        ac.LogisticRegressionCV(penalty="l1", use_legacy_attributes=False),
+        ac.LogisticRegression(),
+        [1.0],
+    ),
+    "logistic-ovr": (
+        ac.LogisticRegressionCV(multi_class="ovr", use_legacy_attributes=False),
+        ac.LogisticRegression(multi_class="ovr"),
+        [0.0],
+    ),
 }
 
 
@@ -329,8 +383,9 @@ def test_the_paths_certificates_hold():
     assert 0.0 < model.path_gaps_.max() <= 1e-3
     for f, (train, _) in enumerate(folds):
         for j, C in enumerate(model.Cs_):
-            problem = ac.Problem(X[train], y[train], "hinge", l2=1.0 / (train.size * C),
-                                 intercept=True)
+            problem = ac.Problem(
+                X[train], y[train], "hinge", l2=1.0 / (train.size * C), intercept=True
+            )
             best = ac.solve(problem, tol=1e-9, max_passes=10**5).primal  # no less than the least
             *x, c = model.coefs_paths_[f, 0, j, 0]
             value = problem.primal(np.array(x), float(c))
@@ -341,9 +396,12 @@ def test_folds_that_lack_a_class():
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     folds = [(np.flatnonzero(y != k), np.flatnonzero(y == k)) for k in range(3)]
-    for model in (ac.LogisticRegressionCV(scoring="neg_log_loss"), ac.LinearSVCCV(),
-                  ac.LogisticRegressionCV(multi_class="ovr"),
-                  ac.LogisticRegressionCV(fit_intercept=False)):
+    for model in (
+        ac.LogisticRegressionCV(scoring="neg_log_loss"),
+        ac.LinearSVCCV(),
+        ac.LogisticRegressionCV(multi_class="ovr"),
+        ac.LogisticRegressionCV(fit_intercept=False),
+    ):
         model.set_params(Cs=[0.1, 1.0], cv=folds).fit(X, y)
         assert model.path_gaps_.max() <= model.tol
         assert model.score(X, y) > (0.8 if model.scoring is None else -1.0)
@@ -360,8 +418,14 @@ def folds_of(label):
 
 # ---- manners ---------------------------------------------------------------------------------
 
-EVERY = [ac.LassoCV(alphas=5), ac.ElasticNetCV(alphas=5), ac.RidgeCV(), ac.RidgeCV(cv=3),
-         ac.LogisticRegressionCV(Cs=3), ac.LinearSVCCV(Cs=[0.1, 1.0])]
+EVERY = [
+    ac.LassoCV(alphas=5),
+    ac.ElasticNetCV(alphas=5),
+    ac.RidgeCV(),
+    ac.RidgeCV(cv=3),
+    ac.LogisticRegressionCV(Cs=3),
+    ac.LinearSVCCV(Cs=[0.1, 1.0]),
+]
 
 
 @pytest.mark.parametrize("model", EVERY, ids=str)
@@ -384,9 +448,11 @@ def test_what_stopped_early_is_said_once():
     rng = np.random.default_rng(0)
     X = sparse.random(1500, 300, 0.05, format="csr", random_state=0)
     z = X @ rng.standard_normal(300)
-    for model, target in ((ac.LinearSVCCV(loss="hinge", Cs=[1.0, 100.0]), z > 0),
-                          (ac.LinearSVCCV(loss="hinge", Cs=[1.0, 100.0], refit=False), z > 0),
-                          (ac.LassoCV(alphas=4, solver="cd"), z)):
+    for model, target in (
+        (ac.LinearSVCCV(loss="hinge", Cs=[1.0, 100.0]), z > 0),
+        (ac.LinearSVCCV(loss="hinge", Cs=[1.0, 100.0], refit=False), z > 0),
+        (ac.LassoCV(alphas=4, solver="cd"), z),
+    ):
         model.set_params(cv=2, max_iter=1)
         with pytest.warns(ac.ConvergenceWarning, match=r"\d of \d points of the folds") as seen:
             model.fit(X, target)
@@ -442,7 +508,8 @@ def test_metadata_is_routed():
             right = model.predict(X) == y
             given = {"sample_weight": w} if asked else {}
             assert model.score(X, y, **given) == pytest.approx(
-                np.average(right, weights=w if asked else None))
+                np.average(right, weights=w if asked else None)
+            )
         assert (scores[0] != scores[1]).any()
     with pytest.raises(ValueError, match="groups"):
         ac.LassoCV().fit(X, y, groups=groups)

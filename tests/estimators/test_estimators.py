@@ -24,13 +24,22 @@ from sklearn.preprocessing import StandardScaler
 import adacoord as ac
 
 CLASSIFIERS = [
-    ac.LinearSVC(loss="hinge"), ac.LinearSVC(), ac.LinearSVC(loss="smooth_hinge"),
-    ac.LinearSVC(penalty="elasticnet"), ac.LogisticRegression(),
-    ac.LogisticRegression(l1_ratio=0.5), ac.ERMClassifier("squared_hinge", l2=0.01),
+    ac.LinearSVC(loss="hinge"),
+    ac.LinearSVC(),
+    ac.LinearSVC(loss="smooth_hinge"),
+    ac.LinearSVC(penalty="elasticnet"),
+    ac.LogisticRegression(),
+    ac.LogisticRegression(l1_ratio=0.5),
+    ac.ERMClassifier("squared_hinge", l2=0.01),
 ]
 REGRESSORS = [
-    ac.LinearSVR(), ac.LinearSVR(loss="squared_epsilon_insensitive"), ac.Ridge(), ac.Lasso(0.1),
-    ac.ElasticNet(0.1), ac.ERMRegressor("huber", l2=0.01), ac.ERMRegressor("quantile", l2=0.01),
+    ac.LinearSVR(),
+    ac.LinearSVR(loss="squared_epsilon_insensitive"),
+    ac.Ridge(),
+    ac.Lasso(0.1),
+    ac.ElasticNet(0.1),
+    ac.ERMRegressor("huber", l2=0.01),
+    ac.ERMRegressor("quantile", l2=0.01),
 ]
 EVERY = [*CLASSIFIERS, *REGRESSORS]
 SUMS = [m for m in EVERY if "C" in m.get_params()]
@@ -214,8 +223,9 @@ def test_interrupt_of_several_threads_keeps_the_best_so_far(monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.warns(ac.ConvergenceWarning, match="of 5 problems .* interrupted after"):
-            model = ac.LinearSVC(loss="hinge", solver="dcd", tol=0.0, n_jobs=2, max_iter=10**6
-                                 ).fit(X, y)
+            model = ac.LinearSVC(loss="hinge", solver="dcd", tol=0.0, n_jobs=2, max_iter=10**6).fit(
+                X, y
+            )
     finally:
         signal.signal(signal.SIGINT, before)
     assert model.coef_.shape == (5, 300)
@@ -269,9 +279,12 @@ def test_ridge_takes_one_alpha_a_target(alpha):
     np.testing.assert_allclose(found.intercept_, other.intercept_, rtol=1e-8)
     one = ac.Ridge([3.0]).fit(X, Y)
     np.testing.assert_allclose(one.coef_[1], found.coef_[1], rtol=1e-12)
-    for bad, sentence in (([1.0, 2.0], "2 != 3"), ([1.0, -2.0, 3.0], "alpha has the value -2.0"),
-                          ([1.0, np.nan, 3.0], "alpha has the value nan"),
-                          ([[1.0, 2.0, 3.0]], "3 != 3|do not correspond")):
+    for bad, sentence in (
+        ([1.0, 2.0], "2 != 3"),
+        ([1.0, -2.0, 3.0], "alpha has the value -2.0"),
+        ([1.0, np.nan, 3.0], "alpha has the value nan"),
+        ([[1.0, 2.0, 3.0]], "3 != 3|do not correspond"),
+    ):
         with pytest.raises(ValueError, match=sentence):
             ac.Ridge(bad).fit(X, Y)
 
@@ -280,15 +293,19 @@ def test_ridge_takes_one_alpha_a_target(alpha):
 
 
 def test_import_is_lazy():
-    code = ("import sys, adacoord; before = 'sklearn' in sys.modules; adacoord.LinearSVC; "
-            "print(before, 'sklearn' in sys.modules)")
+    code = (
+        "import sys, adacoord; before = 'sklearn' in sys.modules; adacoord.LinearSVC; "
+        "print(before, 'sklearn' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 
 
 def test_numba_waits_for_the_first_fit():
-    code = ("import sys, adacoord as ac; ac.solve, ac.path, ac.Problem, ac.LinearSVC, ac.LassoCV; "
-            "print('numba' in sys.modules)")
+    code = (
+        "import sys, adacoord as ac; ac.solve, ac.path, ac.Problem, ac.LinearSVC, ac.LassoCV; "
+        "print('numba' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
 
@@ -311,8 +328,13 @@ def test_metadata_routing():
         pipe.fit(X, y, sample_weight=w)
         cross_val_score(pipe, X, y, params={"sample_weight": w})
     plain = make_pipeline(StandardScaler(), ac.Ridge())
-    np.testing.assert_raises(AssertionError, np.testing.assert_allclose, pipe[-1].coef_,
-                             plain.fit(X, y)[-1].coef_, rtol=1e-7)
+    np.testing.assert_raises(
+        AssertionError,
+        np.testing.assert_allclose,
+        pipe[-1].coef_,
+        plain.fit(X, y)[-1].coef_,
+        rtol=1e-7,
+    )
 
 
 def test_sparsify_and_densify():
@@ -333,8 +355,11 @@ def test_probabilities_only_where_the_loss_has_them():
     assert not hasattr(ac.ERMClassifier("hinge"), "predict_proba")
     assert not hasattr(ac.LinearSVC(), "predict_proba")
     X, y = load_iris(return_X_y=True)
-    for model in (ac.LogisticRegression(), ac.ERMClassifier("multinomial", l2=0.01),
-                  ac.ERMClassifier(l2=0.01)):
+    for model in (
+        ac.LogisticRegression(),
+        ac.ERMClassifier("multinomial", l2=0.01),
+        ac.ERMClassifier(l2=0.01),
+    ):
         p = model.fit(X, y).predict_proba(X)
         np.testing.assert_allclose(p.sum(axis=1), 1.0)
         np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
@@ -356,8 +381,9 @@ def test_data_frames():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     model = ac.Ridge().fit(X, y)
     assert list(model.feature_names_in_) == list(X.columns)
-    np.testing.assert_array_equal(model.predict(X), ac.Ridge().fit(X.to_numpy(), y).predict(
-        X.to_numpy()))
+    np.testing.assert_array_equal(
+        model.predict(X), ac.Ridge().fit(X.to_numpy(), y).predict(X.to_numpy())
+    )
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(X[X.columns[::-1]])
     labels = pd.Series(np.where(y > 100, "high", "low"))

@@ -16,6 +16,8 @@ from adacoord import estimators
 
 def to_sklearn(model):
     return model.to_sklearn()
+
+
 X = np.random.default_rng(0).standard_normal((90, 4))
 Z = X @ [1.0, -2.0, 0.5, 0.0] + 0.3
 TWO, THREE = np.where(Z > 0, "yes", "no"), np.searchsorted([-1.0, 1.0], Z) + 1.0
@@ -34,8 +36,9 @@ def same(model, data=X):
     for name in ("decision_function", "predict_proba"):
         assert hasattr(model, name) == hasattr(other, name), name
         if hasattr(model, name):
-            np.testing.assert_allclose(getattr(other, name)(data), getattr(model, name)(data),
-                                       rtol=1e-9, atol=1e-14)
+            np.testing.assert_allclose(
+                getattr(other, name)(data), getattr(model, name)(data), rtol=1e-9, atol=1e-14
+            )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pickle.loads(pickle.dumps(other)).predict(data)
@@ -52,21 +55,37 @@ def test_every_estimator(name):
     assert other.coef_ is not model.coef_
 
 
-@pytest.mark.parametrize("model", [
-    ac.LinearSVC(loss="hinge", C=3.0), ac.LogisticRegression(),
-    ac.LogisticRegression(multi_class="ovr"), ac.ERMClassifier("logistic"),
-    ac.ERMClassifier("multinomial"), ac.ERMClassifier("smooth_hinge"),
-    ac.LinearSVCCV(Cs=[0.1, 1.0], cv=2), ac.LogisticRegressionCV(Cs=[0.1, 1.0], cv=2),
-])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ac.LinearSVC(loss="hinge", C=3.0),
+        ac.LogisticRegression(),
+        ac.LogisticRegression(multi_class="ovr"),
+        ac.ERMClassifier("logistic"),
+        ac.ERMClassifier("multinomial"),
+        ac.ERMClassifier("smooth_hinge"),
+        ac.LinearSVCCV(Cs=[0.1, 1.0], cv=2),
+        ac.LogisticRegressionCV(Cs=[0.1, 1.0], cv=2),
+    ],
+)
 def test_several_classes(model):
     other = same(model.fit(X, THREE))
     np.testing.assert_array_equal(other.classes_, [1.0, 2.0, 3.0])
     same(model.fit(sparse.csr_matrix(X), THREE), sparse.csr_matrix(X))
 
 
-@pytest.mark.parametrize("loss", [
-    "squared", "huber", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute",
-    ac.losses.Quantile(0.9), "poisson"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "squared",
+        "huber",
+        "epsilon_insensitive",
+        "squared_epsilon_insensitive",
+        "absolute",
+        ac.losses.Quantile(0.9),
+        "poisson",
+    ],
+)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_every_loss_of_regression(loss, fit_intercept):
     other = same(ac.ERMRegressor(loss, l2=0.1, fit_intercept=fit_intercept).fit(X, COUNTS))

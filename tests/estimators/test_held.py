@@ -34,8 +34,11 @@ def losses(loss, z, b):
         own = z[np.arange(len(b)), b]
         return np.logaddexp.reduce(z, axis=1) - own
     if loss.name == "squared_hinge":
-        return np.maximum(0, 1 - b * z) ** 2 / 2 if loss.constants[0] == 1.0 else (
-            np.maximum(0, 1 - b * z) ** 2)
+        return (
+            np.maximum(0, 1 - b * z) ** 2 / 2
+            if loss.constants[0] == 1.0
+            else (np.maximum(0, 1 - b * z) ** 2)
+        )
     if loss.name == "hinge":
         return np.maximum(0, 1 - b * z)
     if loss.name == "epsilon_insensitive":
@@ -50,18 +53,33 @@ def primal(problem, x, c):
     z = A @ x + np.asarray(c, dtype=LONG)
     w = np.ones(problem.n, dtype=LONG) if problem.weights is None else LONG(1) * problem.weights
     p = problem.penalty
-    return (np.sum(w * losses(problem.loss, z, b)) / problem.n
-            + LONG(p.l1) * np.sum(np.abs(x)) + LONG(p.l2) / 2 * np.sum(x * x))
+    return (
+        np.sum(w * losses(problem.loss, z, b)) / problem.n
+        + LONG(p.l1) * np.sum(np.abs(x))
+        + LONG(p.l2) / 2 * np.sum(x * x)
+    )
 
 
 FLOAT32 = [
-    ac.Ridge(alpha=1e-3), ac.Ridge(alpha=1e-3, fit_intercept=False), ac.Ridge(positive=True),
-    ac.Lasso(alpha=1e-3), ac.ElasticNet(alpha=1e-3), ac.LinearSVR(C=10.0),
-    ac.LinearSVR(intercept_scaling=0.1), ac.ERMRegressor("squared", l2=1e-6),
-    ac.LinearSVC(), ac.LinearSVC(loss="hinge", intercept_scaling=0.3), ac.LogisticRegression(),
-    ac.LogisticRegression(multi_class="ovr"), ac.LogisticRegression(C=1e4), ac.ERMClassifier(),
-    ac.RidgeCV(), ac.LassoCV(alphas=5, cv=3), ac.ElasticNetCV(alphas=5, cv=3),
-    ac.LogisticRegressionCV(Cs=3, cv=3), ac.LinearSVCCV(Cs=3, cv=3),
+    ac.Ridge(alpha=1e-3),
+    ac.Ridge(alpha=1e-3, fit_intercept=False),
+    ac.Ridge(positive=True),
+    ac.Lasso(alpha=1e-3),
+    ac.ElasticNet(alpha=1e-3),
+    ac.LinearSVR(C=10.0),
+    ac.LinearSVR(intercept_scaling=0.1),
+    ac.ERMRegressor("squared", l2=1e-6),
+    ac.LinearSVC(),
+    ac.LinearSVC(loss="hinge", intercept_scaling=0.3),
+    ac.LogisticRegression(),
+    ac.LogisticRegression(multi_class="ovr"),
+    ac.LogisticRegression(C=1e4),
+    ac.ERMClassifier(),
+    ac.RidgeCV(),
+    ac.LassoCV(alphas=5, cv=3),
+    ac.ElasticNetCV(alphas=5, cv=3),
+    ac.LogisticRegressionCV(Cs=3, cv=3),
+    ac.LinearSVCCV(Cs=3, cv=3),
 ]
 
 
@@ -96,7 +114,8 @@ def test_the_issues_draw():
     model = ac.Ridge(alpha=1e-3).fit(X, y)
     exact = ac.Ridge(alpha=1e-3, tol=1e-7).fit(X.astype(float), y)
     [(_, problem, x, c)], [(_, _, x_best, c_best)] = (
-        list(judge.points(m, X, y)) for m in (model, exact))
+        list(judge.points(m, X, y)) for m in (model, exact)
+    )
     assert primal(problem, x, c) <= (1 + 1e-4) * primal(problem, x_best, c_best)
     assert model.coef_.dtype == np.float64  # in float32 it would miss tol
 
@@ -154,8 +173,12 @@ def unequal(n=80, seed=0):
     return X, X @ [1e-6, 3.0] + 0.01 * rng.standard_normal(n)
 
 
-FREE = [ac.Ridge(alpha=0.0, positive=True), ac.Lasso(alpha=0.0, positive=True),
-        ac.ElasticNet(alpha=0.0, positive=True), ac.ERMRegressor(l2=0.0, positive=True)]
+FREE = [
+    ac.Ridge(alpha=0.0, positive=True),
+    ac.Lasso(alpha=0.0, positive=True),
+    ac.ElasticNet(alpha=0.0, positive=True),
+    ac.ERMRegressor(l2=0.0, positive=True),
+]
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -171,8 +194,9 @@ def test_columns_of_unequal_scale(model, intercept):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("shape", ["tall", "wide", "duplicates", "zeros", "constant", "offset",
-                                   "one row", "targets"])
+@pytest.mark.parametrize(
+    "shape", ["tall", "wide", "duplicates", "zeros", "constant", "offset", "one row", "targets"]
+)
 def test_nonnegative_least_squares(shape, weighted, storage, intercept):
     rng = np.random.default_rng(5)
     n, d = {"wide": (20, 50), "one row": (1, 3)}.get(shape, (60, 8))
@@ -225,8 +249,10 @@ def test_nonnegative_in_parts_and_refused():
     assert np.isnan(mixed.dual_gap_[0]) and mixed.relative_gap_[1] <= 1e-4
     with pytest.raises(ValueError, match=r"A has shape \(2100, 2100\).*give a small penalty"):
         ac.Lasso(alpha=0.0, positive=True).fit(sparse.eye(2100, format="csr"), np.ones(2100))
-    for other in (ac.ERMRegressor("huber", l2=0.0, positive=True),
-                  ac.Ridge(alpha=0.0, positive=True, solver="cd")):
+    for other in (
+        ac.ERMRegressor("huber", l2=0.0, positive=True),
+        ac.Ridge(alpha=0.0, positive=True, solver="cd"),
+    ):
         with pytest.raises(ValueError, match="add a small penalty"):
             other.fit(X, t)
 
@@ -236,13 +262,27 @@ def test_nonnegative_in_parts_and_refused():
 
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e-5, 1e8, 0.1])
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("model", [
-    ac.Ridge(), ac.Lasso(), ac.ElasticNet(), ac.LinearSVR(),
-    ac.LinearSVR(loss="squared_epsilon_insensitive"), ac.Ridge(positive=True), ac.Ridge(alpha=0.0),
-    ac.Lasso(alpha=0.0, positive=True), ac.RidgeCV(), ac.RidgeCV(cv=3),
-    ac.LassoCV(alphas=5, cv=3), ac.ElasticNetCV(alphas=5, cv=3), ac.ERMRegressor(),
-    ac.ERMRegressor("huber"), ac.ERMRegressor("absolute"),
-], ids=lambda m: str(m).replace(" ", ""))
+@pytest.mark.parametrize(
+    "model",
+    [
+        ac.Ridge(),
+        ac.Lasso(),
+        ac.ElasticNet(),
+        ac.LinearSVR(),
+        ac.LinearSVR(loss="squared_epsilon_insensitive"),
+        ac.Ridge(positive=True),
+        ac.Ridge(alpha=0.0),
+        ac.Lasso(alpha=0.0, positive=True),
+        ac.RidgeCV(),
+        ac.RidgeCV(cv=3),
+        ac.LassoCV(alphas=5, cv=3),
+        ac.ElasticNetCV(alphas=5, cv=3),
+        ac.ERMRegressor(),
+        ac.ERMRegressor("huber"),
+        ac.ERMRegressor("absolute"),
+    ],
+    ids=lambda m: str(m).replace(" ", ""),
+)
 def test_constant_targets(model, intercept, value):
     """No warning (they are errors here), and the right answer."""
     rng = np.random.default_rng(0)
@@ -256,9 +296,17 @@ def test_constant_targets(model, intercept, value):
     assert np.isfinite(model.coef_).all() and not model.relative_gap_ > 1e-4
 
 
-@pytest.mark.parametrize("model", [ac.Ridge(), ac.LinearSVR(), ac.LinearSVR(epsilon=1.0),
-                                   ac.Lasso(), ac.ElasticNet(),
-                                   ac.LinearSVR(loss="squared_epsilon_insensitive")])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ac.Ridge(),
+        ac.LinearSVR(),
+        ac.LinearSVR(epsilon=1.0),
+        ac.Lasso(),
+        ac.ElasticNet(),
+        ac.LinearSVR(loss="squared_epsilon_insensitive"),
+    ],
+)
 @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e150, 1e200, 1e300])
 def test_huge_and_tiny_targets(model, scale):
     """A model with a certificate or a warning, or a sentence."""
@@ -274,10 +322,19 @@ def test_huge_and_tiny_targets(model, scale):
     assert np.isfinite(found.coef_).all() and not np.isnan(found.relative_gap_)
 
 
-@pytest.mark.parametrize("model", [
-    ac.LogisticRegression(), ac.LogisticRegression(l1_ratio=1.0), ac.LinearSVC(),
-    ac.LinearSVC(loss="hinge"), ac.LinearSVR(), ac.LogisticRegressionCV(), ac.LinearSVCCV(),
-], ids=lambda m: str(m).replace(" ", ""))
+@pytest.mark.parametrize(
+    "model",
+    [
+        ac.LogisticRegression(),
+        ac.LogisticRegression(l1_ratio=1.0),
+        ac.LinearSVC(),
+        ac.LinearSVC(loss="hinge"),
+        ac.LinearSVR(),
+        ac.LogisticRegressionCV(),
+        ac.LinearSVCCV(),
+    ],
+    ids=lambda m: str(m).replace(" ", ""),
+)
 @pytest.mark.parametrize("C", [1e308, 1e-320])
 def test_C_beyond_float64(model, C):
     X = np.random.default_rng(0).standard_normal((30, 3))
@@ -288,9 +345,18 @@ def test_C_beyond_float64(model, C):
         model.fit(X, y)
 
 
-@pytest.mark.parametrize("model", [
-    ac.Ridge(), ac.Lasso(), ac.ElasticNet(), ac.RidgeCV(cv=3), ac.LassoCV(), ac.ElasticNetCV(),
-], ids=lambda m: str(m))
+@pytest.mark.parametrize(
+    "model",
+    [
+        ac.Ridge(),
+        ac.Lasso(),
+        ac.ElasticNet(),
+        ac.RidgeCV(cv=3),
+        ac.LassoCV(),
+        ac.ElasticNetCV(),
+    ],
+    ids=lambda m: str(m),
+)
 def test_alpha_beyond_float64(model):
     X = np.random.default_rng(0).standard_normal((30, 3))
     name = "alphas" if hasattr(model, "alphas") else "alpha"
@@ -312,17 +378,21 @@ def learnt(model):
     return {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
 
 
-@pytest.mark.parametrize("first, then", [
-    (ac.RidgeCV(cv=3), {"cv": None}),
-    (ac.RidgeCV(store_cv_results=True), {"store_cv_results": False}),
-    (ac.RidgeCV(store_cv_results=True), {"store_cv_results": False, "cv": 3}),
-    (ac.LogisticRegressionCV(Cs=2, cv=3), {"refit": False}),
-    (ac.LogisticRegressionCV(Cs=2, cv=3, refit=False), {"refit": True}),
-    (ac.LinearSVCCV(Cs=2, cv=3), {"refit": False}),
-    (ac.Ridge(warm_start=True), {"alpha": 2.0}),
-    (ac.LogisticRegression(warm_start=True), {"C": 2.0}),
-    (ac.ElasticNetCV(alphas=3, cv=3), {"l1_ratio": [0.1, 0.9]}),
-], ids=lambda v: str(v).replace(" ", ""))
+@pytest.mark.parametrize(
+    "first, then",
+    [
+        (ac.RidgeCV(cv=3), {"cv": None}),
+        (ac.RidgeCV(store_cv_results=True), {"store_cv_results": False}),
+        (ac.RidgeCV(store_cv_results=True), {"store_cv_results": False, "cv": 3}),
+        (ac.LogisticRegressionCV(Cs=2, cv=3), {"refit": False}),
+        (ac.LogisticRegressionCV(Cs=2, cv=3, refit=False), {"refit": True}),
+        (ac.LinearSVCCV(Cs=2, cv=3), {"refit": False}),
+        (ac.Ridge(warm_start=True), {"alpha": 2.0}),
+        (ac.LogisticRegression(warm_start=True), {"C": 2.0}),
+        (ac.ElasticNetCV(alphas=3, cv=3), {"l1_ratio": [0.1, 0.9]}),
+    ],
+    ids=lambda v: str(v).replace(" ", ""),
+)
 def test_nothing_is_left_of_an_earlier_fit(first, then):
     X = np.random.default_rng(0).standard_normal((60, 3))
     y = X[:, 0] > 0 if hasattr(first, "class_weight") else X[:, 0]
@@ -343,8 +413,10 @@ def test_bad_input_leaves_the_model_as_it_was():
 # ---- what cannot be certified, and small folds -------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [ac.LogisticRegressionCV(Cs=2, cv=3, refit=False),
-                                   ac.LinearSVCCV(Cs=2, cv=3, refit=False)])
+@pytest.mark.parametrize(
+    "model",
+    [ac.LogisticRegressionCV(Cs=2, cv=3, refit=False), ac.LinearSVCCV(Cs=2, cv=3, refit=False)],
+)
 def test_a_mean_of_models_is_not_certified(model):
     X = np.random.default_rng(0).standard_normal((60, 3))
     model = clone(model).fit(X, X[:, 0] > 0)

@@ -32,12 +32,18 @@ def made(name, **how):
 EVERY = [made(name) for name in NAMES]
 SEARCHES = [model for model in EVERY if hasattr(model, "cv")]
 VARIANTS = [
-    *EVERY, ac.LinearSVC(intercept_scaling=2.0, class_weight="balanced"),
-    ac.LinearSVC(class_weight={0: 3.0}), ac.LinearSVR(intercept_scaling=2.0),
+    *EVERY,
+    ac.LinearSVC(intercept_scaling=2.0, class_weight="balanced"),
+    ac.LinearSVC(class_weight={0: 3.0}),
+    ac.LinearSVR(intercept_scaling=2.0),
     ac.LogisticRegression(multi_class="ovr", class_weight={0: 3.0}, fit_intercept=False),
-    ac.LogisticRegression(penalty="l1", class_weight="balanced"), ac.LogisticRegression(C=np.inf),
-    ac.ERMClassifier("multinomial"), ac.ERMRegressor("huber", l1=0.1, positive=True),
-    ac.Ridge(alpha=0.0, positive=True), ac.RidgeCV(cv=3), ac.RidgeCV(fit_intercept=False),
+    ac.LogisticRegression(penalty="l1", class_weight="balanced"),
+    ac.LogisticRegression(C=np.inf),
+    ac.ERMClassifier("multinomial"),
+    ac.ERMRegressor("huber", l1=0.1, positive=True),
+    ac.Ridge(alpha=0.0, positive=True),
+    ac.RidgeCV(cv=3),
+    ac.RidgeCV(fit_intercept=False),
     ac.LinearSVCCV(Cs=2, cv=3, penalty="elasticnet", l1_ratios=(0.2, 0.8), intercept_scaling=1.0),
     ac.LogisticRegressionCV(Cs=2, cv=3, l1_ratios=[0.0, 0.5], use_legacy_attributes=False),
     ac.ElasticNetCV(alphas=3, cv=3, l1_ratio=[0.2, 0.8]),
@@ -90,7 +96,7 @@ def test_what_is_posed_is_what_is_solved(model, weighted, monkeypatch):
     model = clone(model).fit(X, y, sample_weight=w)
     posed = model._pose(X, y, w)
     assert 1 <= len(posed.problems) <= len(seen.problems)
-    for a, b in zip(posed.problems, seen.problems[-len(posed.problems):], strict=True):
+    for a, b in zip(posed.problems, seen.problems[-len(posed.problems) :], strict=True):
         same_problem(a, b)
     assert (posed.rows.classes is None) == (not hasattr(model, "classes_"))
 
@@ -187,11 +193,18 @@ def test_columns_are_not_copied(kind, dtype, monkeypatch):
     assert 0 < np.count_nonzero(model.coef_) < 100
 
 
-@pytest.mark.parametrize("name, layout", [
-    ("C", np.ascontiguousarray), ("F", np.asfortranarray), ("csr", sparse.csr_matrix),
-    ("csc", sparse.csc_matrix), ("csc", sparse.csc_array), ("coo", sparse.coo_matrix),
-    ("sliced", lambda X: np.repeat(X, 2, axis=1)[:, ::2]),
-])
+@pytest.mark.parametrize(
+    "name, layout",
+    [
+        ("C", np.ascontiguousarray),
+        ("F", np.asfortranarray),
+        ("csr", sparse.csr_matrix),
+        ("csc", sparse.csc_matrix),
+        ("csc", sparse.csc_array),
+        ("coo", sparse.coo_matrix),
+        ("sliced", lambda X: np.repeat(X, 2, axis=1)[:, ::2]),
+    ],
+)
 def test_layouts(name, layout):
     rows = np.random.default_rng(0).standard_normal((40, 3))
     X = layout(rows)
@@ -332,8 +345,9 @@ def test_the_history_is_the_monitors():
 
 def test_warm_starts_with_a_penalised_bias():
     X, y = data(ac.LinearSVC(), n=600, d=100)
-    model = ac.LinearSVC(loss="hinge", solver="dcd", intercept_scaling=1.0, warm_start=True,
-                         max_iter=10**5)
+    model = ac.LinearSVC(
+        loss="hinge", solver="dcd", intercept_scaling=1.0, warm_start=True, max_iter=10**5
+    )
     cold = model.fit(X, y).n_iter_
     assert model.fit(X, y).n_iter_ < 0.2 * cold
     # of another shape, or without a dual point that fits

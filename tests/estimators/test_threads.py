@@ -39,8 +39,10 @@ def test_an_interrupt_at_any_moment(interrupted_at):
     while more:
         work, stop, found = Work(), threading.Event(), []
         more = interrupted_at(
-            step, threads.__file__, lambda w=work, s=stop, f=found: f.append(
-                side_by_side(w, range(4), 2, s)))
+            step,
+            threads.__file__,
+            lambda w=work, s=stop, f=found: f.append(side_by_side(w, range(4), 2, s)),
+        )
         begun = len(work.begun)
         assert not work.active, step
         if found:
@@ -73,6 +75,7 @@ def test_an_interrupt_of_the_threads_own_start(monkeypatch):
 
 def test_two_interrupts(monkeypatch):
     """Waiting for the work to end is not given up."""
+
     class Slow(Work):
         def __call__(self, item, stop):
             self.active.add(item)

@@ -14,15 +14,41 @@ from scipy import sparse
 from hostile.judge import Instance
 
 MARGIN = ("hinge", "smooth_hinge", "squared_hinge", "logistic")
-REGRESSION = ("squared", "huber", "absolute", "quantile", "epsilon_insensitive",
-              "squared_epsilon_insensitive")
+REGRESSION = (
+    "squared",
+    "huber",
+    "absolute",
+    "quantile",
+    "epsilon_insensitive",
+    "squared_epsilon_insensitive",
+)
 LOSSES = (*MARGIN, *REGRESSION, "poisson", "multinomial")
 KINKED = ("hinge", "absolute", "quantile", "epsilon_insensitive")
 #: The parameter of a loss that has one, as the package has it by default.
-PARAMETER = {"huber": 1.35, "quantile": 0.5, "epsilon_insensitive": 0.1,
-             "squared_epsilon_insensitive": 0.1, "smooth_hinge": 1.0}
-SOLVERS = ("spdc", "adaspdc", "apdc", "dspdc", "spd1-vr", "dcd", "acf", "cd", "sdca", "newton",
-           "asdca", "sag", "afg", "lbfgs", "pdhg")
+PARAMETER = {
+    "huber": 1.35,
+    "quantile": 0.5,
+    "epsilon_insensitive": 0.1,
+    "squared_epsilon_insensitive": 0.1,
+    "smooth_hinge": 1.0,
+}
+SOLVERS = (
+    "spdc",
+    "adaspdc",
+    "apdc",
+    "dspdc",
+    "spd1-vr",
+    "dcd",
+    "acf",
+    "cd",
+    "sdca",
+    "newton",
+    "asdca",
+    "sag",
+    "afg",
+    "lbfgs",
+    "pdhg",
+)
 
 
 @dataclass
@@ -51,19 +77,31 @@ class Case:
     def arguments(self) -> tuple[tuple, dict]:
         """What ``Problem`` takes."""
         return (self.A, self.b, self.loss, self.l1, self.l2), {
-            "positive": self.positive, "sample_weight": self.weights, "intercept": self.intercept,
+            "positive": self.positive,
+            "sample_weight": self.weights,
+            "intercept": self.intercept,
         }
 
     def instance(self) -> Instance:
-        return Instance.of(self.A, self.b, self.loss, self.parameter, self.l1, self.l2,
-                           self.positive, self.weights, self.intercept)
+        return Instance.of(
+            self.A,
+            self.b,
+            self.loss,
+            self.parameter,
+            self.l1,
+            self.l2,
+            self.positive,
+            self.weights,
+            self.intercept,
+        )
 
     def __str__(self) -> str:
         n, d = self.A.shape
         words = [f"{n} x {d}", self.loss, f"l1={self.l1:.3g}", f"l2={self.l2:.3g}"]
         words += ["positive"] * self.positive + ["intercept"] * self.intercept
         return f"case {self.number}: {', '.join(words)}, {self.solver}, tol={self.tol:g}; " + (
-            ", ".join(self.traits) or "plain")
+            ", ".join(self.traits) or "plain"
+        )
 
 
 #: In what way a case may be hostile.  Half of the cases have one of these, so that nothing hides
@@ -84,8 +122,13 @@ def case(number: int) -> Case:
     out.b = _targets(rng, out.A, loss)
     single = rng.random() < 0.5
     chosen = [HOSTILITIES[rng.integers(len(HOSTILITIES))]] if single else HOSTILITIES
-    for name, change in (("content", _content), ("features", _features), ("targets", _offset),
-                         ("range", _range), ("weights", _weights)):
+    for name, change in (
+        ("content", _content),
+        ("features", _features),
+        ("targets", _offset),
+        ("range", _range),
+        ("weights", _weights),
+    ):
         # one alone always happens, of several each now and then
         if name in chosen and (single or rng.random() < 0.4):
             change(rng, out)
@@ -100,13 +143,21 @@ def case(number: int) -> Case:
 
 # ---- one in twenty is of a kind that went wrong once -----------------------------------------
 
+
 def _null_lasso(rng, number) -> Case:
     """x = 0 is optimal, and the gap of large targets is below 0 by rounding: hung, one in 16."""
     n, d = int(rng.integers(60, 121)), int(rng.integers(2, 5))
     size = 10.0 ** rng.uniform(8.5, 9.5)
-    return Case(number, rng.standard_normal((n, d)), rng.standard_normal(n) + size, "squared",
-                l1=10.0 ** rng.uniform(-0.3, 1.3), intercept=True, tol=1e-8,
-                traits=[f"targets + {size:.1e}", "null lasso"])
+    return Case(
+        number,
+        rng.standard_normal((n, d)),
+        rng.standard_normal(n) + size,
+        "squared",
+        l1=10.0 ** rng.uniform(-0.3, 1.3),
+        intercept=True,
+        tol=1e-8,
+        traits=[f"targets + {size:.1e}", "null lasso"],
+    )
 
 
 def _far_clusters(rng, number) -> Case:
@@ -117,9 +168,17 @@ def _far_clusters(rng, number) -> Case:
     weights = rng.choice([None, 1e8, 1e12])
     if weights is not None:
         weights = np.where(rng.random(60) < 0.5, 1.0, weights)
-    return Case(number, A, b.astype(float), "multinomial", l2=10.0 ** rng.uniform(-12, -4),
-                weights=weights, intercept=True, tol=10.0 ** -int(rng.integers(4, 10)),
-                traits=[f"features + {size:.1e}", "clusters"] + ["weights"] * (weights is not None))
+    return Case(
+        number,
+        A,
+        b.astype(float),
+        "multinomial",
+        l2=10.0 ** rng.uniform(-12, -4),
+        weights=weights,
+        intercept=True,
+        tol=10.0 ** -int(rng.integers(4, 10)),
+        traits=[f"features + {size:.1e}", "clusters"] + ["weights"] * (weights is not None),
+    )
 
 
 def _far_ridge(rng, number) -> Case:
@@ -127,18 +186,33 @@ def _far_ridge(rng, number) -> Case:
     n, d, size = int(rng.integers(40, 121)), int(rng.integers(1, 6)), 2.0 ** rng.integers(20, 40)
     A = rng.standard_normal((n, d)) + size
     b = (A - size) @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
-    return Case(number, A, b, str(rng.choice(["squared", "huber"])), l2=10.0 ** rng.uniform(-6, 0),
-                intercept=True, tol=1e-9, traits=[f"features + {size:.1e}", "ridge"])
+    return Case(
+        number,
+        A,
+        b,
+        str(rng.choice(["squared", "huber"])),
+        l2=10.0 ** rng.uniform(-6, 0),
+        intercept=True,
+        tol=1e-9,
+        traits=[f"features + {size:.1e}", "ridge"],
+    )
 
 
 def _thin_poisson(rng, number) -> Case:
     """Counts with a weak penalty: dual ascent came back with a point worse than x = 0."""
     n, d = int(rng.integers(20, 61)), int(rng.integers(5, 31))
     A = rng.standard_normal((n, d))
-    return Case(number, A, _targets(rng, A, "poisson"), "poisson",
-                l1=float(rng.choice([0.0, 1e-3])), l2=10.0 ** rng.uniform(-7, -3),
-                intercept=bool(rng.random() < 0.5), solver=str(rng.choice(["auto", "dcd", "acf"])),
-                traits=["counts"])
+    return Case(
+        number,
+        A,
+        _targets(rng, A, "poisson"),
+        "poisson",
+        l1=float(rng.choice([0.0, 1e-3])),
+        l2=10.0 ** rng.uniform(-7, -3),
+        intercept=bool(rng.random() < 0.5),
+        solver=str(rng.choice(["auto", "dcd", "acf"])),
+        traits=["counts"],
+    )
 
 
 #: Makers of such cases.
@@ -146,6 +220,7 @@ SEEN = (_null_lasso, _far_clusters, _far_ridge, _null_lasso, _thin_poisson)
 
 
 # ---- all the others --------------------------------------------------------------------------
+
 
 def _shape(rng) -> tuple[int, int]:
     kind = rng.integers(4)

@@ -33,9 +33,23 @@ REFUSAL = re.compile(
 #: What is wrong when a certificate ignores the rounding of its own evaluation: counted apart.
 STRICT = ("gap ignores rounding", "converged within rounding only")
 KINDS = (
-    "exception", "warning", "refused", "unclear refusal", "NaN", "P not as judged",
-    "D not as judged", "D above P", "gap too small", "false converged", "worse than start",
-    "no end at 0", "history", "too long", "hang", "judge", *STRICT,
+    "exception",
+    "warning",
+    "refused",
+    "unclear refusal",
+    "NaN",
+    "P not as judged",
+    "D not as judged",
+    "D above P",
+    "gap too small",
+    "false converged",
+    "worse than start",
+    "no end at 0",
+    "history",
+    "too long",
+    "hang",
+    "judge",
+    *STRICT,
 )
 
 
@@ -102,7 +116,8 @@ def attempt(one: Case, verdict: Verdict):
             verdict.fail("exception", f"{type(error).__name__}: {error} ({_where(error)})")
     texts = Counter(
         f"{w.category.__name__}: {w.message} ({w.filename.rsplit('/', 1)[-1]}:{w.lineno})"
-        for w in caught if not issubclass(w.category, ac.ConvergenceWarning)
+        for w in caught
+        if not issubclass(w.category, ac.ConvergenceWarning)
     )
     for text, times in texts.items():
         verdict.fail("warning", f"{text}, {times} times")
@@ -112,7 +127,8 @@ def attempt(one: Case, verdict: Verdict):
 def _where(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     return " < ".join(
-        f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno} {f.name}" for f in frames[::-1][:3])
+        f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno} {f.name}" for f in frames[::-1][:3]
+    )
 
 
 def judge_result(one: Case, result, verdict: Verdict, points=()) -> None:
@@ -143,16 +159,21 @@ def judge_result(one: Case, result, verdict: Verdict, points=()) -> None:
         fail("worse than start", f"P={P:.6g}, P(0)={P0:.6g}")
     constant = one.loss in REGRESSION and np.ptp(one.b) == 0
     if constant and certified and not result.converged and P <= rounding < np.inf:
-        fail("no end at 0", f"P={P:.3g} is 0 but for rounding, +- {rounding:.2g}, and "
-             f"relative_gap={result.relative_gap:.3g} after {result.passes} passes")
+        fail(
+            "no end at 0",
+            f"P={P:.3g} is 0 but for rounding, +- {rounding:.2g}, and "
+            f"relative_gap={result.relative_gap:.3g} after {result.passes} passes",
+        )
     if not certified or np.isnan(result.y).any() or math.isnan(result.dual):
         return
 
     D, D_rounding = judge.dual(problem, result.y), judge.dual_rounding(problem, result.y)
     if np.isfinite(result.dual) and not D.value >= result.dual - D_rounding:
-        fail("D not as judged",
-             f"dual={result.dual!r}, judged {D.value:.17g} +- {D_rounding:.2g} (P={P:.17g}, outside"
-             f" {D.outside:.1g}, imbalance {D.imbalance:.1g}, scaled by 1 - {1 - D.scaled:.1g})")
+        fail(
+            "D not as judged",
+            f"dual={result.dual!r}, judged {D.value:.17g} +- {D_rounding:.2g} (P={P:.17g}, outside"
+            f" {D.outside:.1g}, imbalance {D.imbalance:.1g}, scaled by 1 - {1 - D.scaled:.1g})",
+        )
     points = [(x, c), zero, *points]
     best, at = best_value(problem, points)
     if at is not None:
@@ -163,12 +184,17 @@ def judge_result(one: Case, result, verdict: Verdict, points=()) -> None:
     if not D.value <= best + OWN * (D_rounding + rounding):
         raise AssertionError(f"{one}: the judge's D {D.value!r} is above its P {best!r}")
     if not result.dual <= best + D_rounding:
-        fail("D above P", f"dual={result.dual!r}, best P={best:.17g}, by "
-             f"{(result.dual - best) / max(abs(best), TINIEST):.1e} of it +- {D_rounding:.2g}")
+        fail(
+            "D above P",
+            f"dual={result.dual!r}, best P={best:.17g}, by "
+            f"{(result.dual - best) / max(abs(best), TINIEST):.1e} of it +- {D_rounding:.2g}",
+        )
     short = P - best - result.gap
     if not short <= rounding + D_rounding:
-        fail("gap too small", f"gap={result.gap:.3g}, P - P* >= {P - best:.3g} "
-             f"+- {rounding + D_rounding:.2g}")
+        fail(
+            "gap too small",
+            f"gap={result.gap:.3g}, P - P* >= {P - best:.3g} +- {rounding + D_rounding:.2g}",
+        )
     elif not short <= OWN * (rounding + D_rounding) + 4 * judge.EPS * abs(P):
         fail(STRICT[0], f"gap={result.gap:.3g}, P - P* >= {P - best:.3g}, P={P:.3g}")
     if result.converged:

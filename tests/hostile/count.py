@@ -22,7 +22,13 @@ def main() -> None:
     given = parser.parse_args()
 
     started, kinds, failed, strict, refused, converged = (
-        time.perf_counter(), Counter(), 0, 0, 0, 0)
+        time.perf_counter(),
+        Counter(),
+        0,
+        0,
+        0,
+        0,
+    )
     for verdict in verdicts(list(range(given.first, given.first + given.cases)), given.limit):
         found = {kind for kind, _ in verdict.failures}
         kinds.update(found)
@@ -34,9 +40,11 @@ def main() -> None:
             print(f"{verdict.text} [{verdict.solver}]")
             for kind, text in verdict.failures:
                 print(f"    {kind}: {text}", flush=True)
-    print(f"\n{given.cases} cases in {time.perf_counter() - started:.0f} s: {failed} fail, "
-          f"{strict} when rounding is no excuse, {refused} refused, "
-          f"{converged} converged")
+    print(
+        f"\n{given.cases} cases in {time.perf_counter() - started:.0f} s: {failed} fail, "
+        f"{strict} when rounding is no excuse, {refused} refused, "
+        f"{converged} converged"
+    )
     for kind in KINDS:
         print(f"{kinds[kind]:6d}  {kind}")
 

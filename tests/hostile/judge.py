@@ -48,8 +48,18 @@ class Instance:
     intercept: bool
 
     @classmethod
-    def of(cls, A, b, loss="squared", parameter=None, l1=0.0, l2=0.0, positive=False,
-           weights=None, intercept=False) -> Instance:
+    def of(
+        cls,
+        A,
+        b,
+        loss="squared",
+        parameter=None,
+        l1=0.0,
+        l2=0.0,
+        positive=False,
+        weights=None,
+        intercept=False,
+    ) -> Instance:
         A = np.asarray(A.toarray() if hasattr(A, "toarray") else A).astype(Real)
         b = np.asarray(b)
         w = np.ones(b.size) if weights is None else np.asarray(weights)
@@ -72,6 +82,7 @@ class Instance:
 
 
 # ---- the losses ------------------------------------------------------------------------------
+
 
 def xlogx(t):
     return np.where(t > 0, t * np.log(np.where(t > 0, t, 1)), 0)
@@ -119,9 +130,14 @@ def loss(name: str, parameter, z, b):
 def domain(name: str, parameter, b):
     """The interval of v on which phi*(v) is finite (not for multinomial)."""
     ends = {
-        "squared": (-np.inf, np.inf), "squared_epsilon_insensitive": (-np.inf, np.inf),
-        "absolute": (-1, 1), "epsilon_insensitive": (-1, 1), "hinge": (-1, 0),
-        "smooth_hinge": (-1, 0), "logistic": (-1, 0), "squared_hinge": (-np.inf, 0),
+        "squared": (-np.inf, np.inf),
+        "squared_epsilon_insensitive": (-np.inf, np.inf),
+        "absolute": (-1, 1),
+        "epsilon_insensitive": (-1, 1),
+        "hinge": (-1, 0),
+        "smooth_hinge": (-1, 0),
+        "logistic": (-1, 0),
+        "squared_hinge": (-np.inf, 0),
     }
     if name == "huber":
         lo, hi = -Real(parameter), Real(parameter)
@@ -167,6 +183,7 @@ def conjugate_terms(name: str, parameter, v, b) -> list[np.ndarray]:
 
 
 # ---- P ---------------------------------------------------------------------------------------
+
 
 def _mean(problem: Instance, values):
     kept = problem.weights > 0  # 0 * inf is not 0
@@ -214,9 +231,9 @@ def primal_rounding(problem: Instance, x, c=0):
             blur = blur + EPS * (np.abs(z) + np.abs(problem.b))
             ends = [z - blur, z + blur]
         value = loss(problem.loss, problem.parameter, z, problem.b)
-        off = np.maximum(*(
-            np.abs(loss(problem.loss, problem.parameter, end, problem.b) - value) for end in ends
-        ))
+        off = np.maximum(
+            *(np.abs(loss(problem.loss, problem.parameter, end, problem.b) - value) for end in ends)
+        )
         size = np.abs(value)
         if problem.loss == "poisson":
             size = np.exp(z) + np.abs(problem.b * z)
@@ -227,6 +244,7 @@ def primal_rounding(problem: Instance, x, c=0):
 
 
 # ---- D ---------------------------------------------------------------------------------------
+
 
 class Dual(NamedTuple):
     """D at the feasible point ``y`` made from the one asked about, and what was done to that.

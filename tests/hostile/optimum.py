@@ -134,7 +134,7 @@ def smooth(units: Units, x0, c0):
 
     def unpack(v):
         v = np.asarray(v, Real)
-        x = v[:size] - v[size:2 * size] if split else v[:size]
+        x = v[:size] - v[size : 2 * size] if split else v[:size]
         c = v[-tail:].reshape(classes) if tail else p.no_intercept
         return x.reshape(shape), c
 
@@ -163,9 +163,14 @@ def smooth(units: Units, x0, c0):
         bounded = split or p.positive
         bounds = [(0, None) if bounded else (None, None)] * (v.size - tail)
         bounds += [(None, None)] * tail
-        got = optimize.minimize(objective, v, jac=True, method="L-BFGS-B", bounds=bounds,
-                                options={"maxiter": 150, "maxfun": 200, "maxcor": 20,
-                                         "ftol": 1e-16, "gtol": 1e-14})
+        got = optimize.minimize(
+            objective,
+            v,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": 150, "maxfun": 200, "maxcor": 20, "ftol": 1e-16, "gtol": 1e-14},
+        )
         out.append(unpack(got.x))
     if not classes and not np.any(l1 > 0) and not p.positive:
         out += [newton(units, *point) for point in out]
@@ -241,11 +246,12 @@ def linear_program(units: Units):
     cost = np.concatenate([l1] * (1 if p.positive else 2) + [np.zeros(int(p.intercept)), share])
     bounds = [(0, None)] * (d * (1 if p.positive else 2)) + [(None, None)] * p.intercept
     bounds += [(0, None)] * n
-    got = optimize.linprog(cost, A_ub, b_ub, bounds=bounds, method="highs",
-                           options={"time_limit": 5.0})
+    got = optimize.linprog(
+        cost, A_ub, b_ub, bounds=bounds, method="highs", options={"time_limit": 5.0}
+    )
     if got.x is None:
         return []
-    x = got.x[:d] if p.positive else got.x[:d] - got.x[d:2 * d]
+    x = got.x[:d] if p.positive else got.x[:d] - got.x[d : 2 * d]
     c = got.x[d * (1 if p.positive else 2)] if p.intercept else 0.0
     return [(Real(spread) * x, Real(middle) + Real(spread) * c)]
 
@@ -290,7 +296,12 @@ def box(units: Units):
     rho = spread if p.intercept else Real(0)
     for _ in range(8 if p.intercept else 1):
         v = optimize.minimize(
-            objective, v, (c, rho), jac=True, method="L-BFGS-B", bounds=bounds,
+            objective,
+            v,
+            (c, rho),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
             options={"maxiter": 100, "maxfun": 150, "maxcor": 20, "ftol": 1e-16, "gtol": 1e-14},
         ).x
         if p.intercept:

@@ -34,8 +34,12 @@ def _one_child(numbers: list[int], limit: float) -> Iterator[Verdict]:
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     child = subprocess.Popen(
-        [sys.executable, "-m", "hostile.runner"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env=environment,
+        [sys.executable, "-m", "hostile.runner"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
     )
     try:
         child.stdin.write(json.dumps(numbers))

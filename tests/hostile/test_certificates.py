@@ -41,10 +41,16 @@ def classes(seed, offset, spread=0.1):
     return A, b
 
 
-@pytest.mark.parametrize("offset, l2, weights", [
-    (1e6, 1e-12, None), (1e4, 1e-8, None), (0.0, 1e-8, (1.0, 1e8)), (0.0, 1e-8, (1.0, 1e12)),
-    (1e4, 1e-6, (1.0, 1e8)),
-])
+@pytest.mark.parametrize(
+    "offset, l2, weights",
+    [
+        (1e6, 1e-12, None),
+        (1e4, 1e-8, None),
+        (0.0, 1e-8, (1.0, 1e8)),
+        (0.0, 1e-8, (1.0, 1e12)),
+        (1e4, 1e-6, (1.0, 1e8)),
+    ],
+)
 def test_multinomial_dual_stays_below_the_primal(offset, l2, weights):
     A, b = classes(23, offset)
     w = None if weights is None else np.where(np.arange(60) % 2, *weights)
@@ -101,8 +107,9 @@ def test_balance_of_classes_that_nothing_flows_to():
 def test_balance_of_classes_without_weight(without):
     """A class whose rows weigh nothing can give nothing back, and gets nothing."""
     A, b = classes(5, 0.0, spread=1.0)
-    problem = ac.Problem(A, b, "multinomial", l2=0.1, sample_weight=(b != without) * 1.0,
-                         intercept=True)
+    problem = ac.Problem(
+        A, b, "multinomial", l2=0.1, sample_weight=(b != without) * 1.0, intercept=True
+    )
     r = warned(problem, "newton", tol=1e-6)
     assert r.relative_gap <= 1e-4 and r.dual <= r.primal
 
@@ -149,7 +156,8 @@ def test_rows_whose_squares_vanish():
     r = ac.solve(ac.Problem(B, b, l1=0.05), tol=1e-9)
     zeros = np.where(np.arange(30)[:, None] < 5, 0.0, A)
     assert r.converged and r.primal == pytest.approx(
-        ac.solve(ac.Problem(zeros, b, l1=0.05), tol=1e-9).primal, rel=1e-8)
+        ac.solve(ac.Problem(zeros, b, l1=0.05), tol=1e-9).primal, rel=1e-8
+    )
     for storage in (np.asfortranarray, np.ascontiguousarray):
         assert ac.Problem(storage(B), b, l1=0.05).matrix.zero_rows.size == 0
         assert list(ac.Problem(storage(zeros), b, l1=0.05).matrix.zero_rows) == [0, 1, 2, 3, 4]
@@ -222,8 +230,12 @@ def test_magnitudes(by, monkeypatch):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((13, 5)) * (rng.random((13, 5)) < 0.6)
     A[4] = 0.0
-    form = {"rows": np.ascontiguousarray, "columns": np.asfortranarray, "csr": sparse.csr_array,
-            "csc": sparse.csc_array}[by]
+    form = {
+        "rows": np.ascontiguousarray,
+        "columns": np.asfortranarray,
+        "csr": sparse.csr_array,
+        "csc": sparse.csc_array,
+    }[by]
     m = matrix.as_matrix(form(A))
     for x in (rng.standard_normal(5), rng.standard_normal((5, 3))):
         np.testing.assert_allclose(m.magnitude_dot(x), np.abs(A) @ np.abs(x), rtol=1e-14)

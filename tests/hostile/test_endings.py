@@ -14,27 +14,36 @@ import adacoord as ac
 
 def within(seconds: float, program: str) -> str:
     """What a program prints; it is killed, and the test fails, when it takes longer."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=seconds,
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        timeout=seconds,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_an_empty_working_set_ends():
-    out = within(60, """
+    out = within(
+        60,
+        """
 import numpy as np, adacoord as ac
 rng = np.random.default_rng(7); A = rng.standard_normal((100, 3))
 b = rng.standard_normal(100) + 1e9
 r = ac.solve(ac.Problem(A, b, l1=10., intercept=True), tol=1e-8, max_passes=60, max_seconds=1.)
 print(r.status, r.passes)
-""")
+""",
+    )
     status, passes = out.split()
     assert status in ("rounding", "max_passes", "converged") and int(passes) <= 60
 
 
 @pytest.mark.slow
 def test_logistic_regression_with_nothing_left_ends():
-    out = within(240, """
+    out = within(
+        240,
+        """
 import numpy as np, adacoord as ac
 from sklearn.datasets import make_classification
 for seed in range(25):
@@ -42,19 +51,23 @@ for seed in range(25):
     m = ac.LogisticRegression(l1_ratio=1., C=1e-5, tol=0., max_iter=50).fit(X, y)
     assert m.n_iter_[0] <= 50
 print("done")
-""")
+""",
+    )
     assert out == "done\n"
 
 
 def test_a_path_over_timestamps_ends():
-    out = within(120, """
+    out = within(
+        120,
+        """
 import numpy as np, adacoord as ac
 for seed in range(20):
     rng = np.random.default_rng(seed); A = rng.standard_normal((200, 5))
     b = 1.6e12 + rng.integers(0, 86400000, 200)
     assert len(ac.path(ac.Problem(A, b, intercept=True), tol=1e-9)) == 100
 print("done")
-""")
+""",
+    )
     assert out == "done\n"
 
 
@@ -86,7 +99,8 @@ def test_never_worse_than_the_start(solver, intercept):
 
 
 @pytest.mark.parametrize(
-    "loss", [name for name, cls in ac.losses.LOSSES.items() if cls.task == "regression"])
+    "loss", [name for name, cls in ac.losses.LOSSES.items() if cls.task == "regression"]
+)
 @pytest.mark.parametrize("target", [0.3, -3e8, 0.0, 1e-30])
 @pytest.mark.parametrize("penalty", [{"l2": 1e-3}, {"l1": 1e-3}, {"l1": 1e-3, "l2": 1e-3}])
 def test_constant_targets_need_no_pass(loss, target, penalty):
@@ -94,7 +108,8 @@ def test_constant_targets_need_no_pass(loss, target, penalty):
     w = np.where(np.arange(40) == 5, 0.0, 1.0)
     b = np.where(np.arange(40) == 5, 17.0, target)
     for weights, targets in ((None, np.full(40, target)), (w, b)):
-        r = ac.solve(ac.Problem(A, targets, loss, intercept=True, sample_weight=weights,
-                                **penalty), tol=1e-9)
+        r = ac.solve(
+            ac.Problem(A, targets, loss, intercept=True, sample_weight=weights, **penalty), tol=1e-9
+        )
         assert r.converged and r.passes == 0 and r.gap == 0.0
         assert not r.x.any() and abs(r.intercept - target) <= (0.1 if "epsilon" in loss else 0.0)

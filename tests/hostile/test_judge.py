@@ -25,6 +25,7 @@ SCALAR = [name for name in LOSSES if name != "multinomial"]
 
 # ---- P and D against exact arithmetic --------------------------------------------------------
 
+
 def phi(name, z, b):
     if name == "squared":
         return (z - b) ** 2 / 2
@@ -47,17 +48,25 @@ def test_exact_on_small_integers(name, positive, l2):
     rows = [[Fraction(int(a)) for a in row] for row in A]
     W, B = ([Fraction(int(v)) for v in values] for values in (w, b))
     X = [Fraction(int(v)) for v in x]
-    exact = sum(
-        wi * phi(name, sum(a * v for a, v in zip(row, X, strict=True)) + c, bi)
-        for row, wi, bi in zip(rows, W, B, strict=True)
-    ) / n + l1 * sum(map(abs, X)) + Fraction(l2) / 2 * sum(v * v for v in X)
+    exact = (
+        sum(
+            wi * phi(name, sum(a * v for a, v in zip(row, X, strict=True)) + c, bi)
+            for row, wi, bi in zip(rows, W, B, strict=True)
+        )
+        / n
+        + l1 * sum(map(abs, X))
+        + Fraction(l2) / 2 * sum(v * v for v in X)
+    )
     problem = Instance.of(A, b, name, None, float(l1), float(l2), positive, w, True)
     assert abs(judge.primal(problem, x, c) - Real(exact.numerator) / exact.denominator) < 1e-17 * (
-        1 + abs(exact))
+        1 + abs(exact)
+    )
 
     # a dual point that is feasible as it stands: balanced, and small enough for l2 = 0
-    y = [-bi / 2 if name == "hinge" else Fraction(int(v), 4)
-         for bi, v in zip(B, rng.integers(-3, 4, n), strict=True)]
+    y = [
+        -bi / 2 if name == "hinge" else Fraction(int(v), 4)
+        for bi, v in zip(B, rng.integers(-3, 4, n), strict=True)
+    ]
     up = sum(wi * v for wi, v in zip(W, y, strict=True) if v > 0)
     down = -sum(wi * v for wi, v in zip(W, y, strict=True) if v < 0)
     y = [v * down if v > 0 else v * up for v in y]
@@ -72,30 +81,36 @@ def test_exact_on_small_integers(name, positive, l2):
     exact -= sum(v * v for v in excess) / (2 * l2) if l2 else 0
     long = np.array([Real(v.numerator) / v.denominator for v in y])
     assert abs(judge.dual(problem, long).value - Real(exact.numerator) / exact.denominator) < (
-        1e-16 * (1 + abs(exact)))
+        1e-16 * (1 + abs(exact))
+    )
 
 
 # ---- conjugacy -------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("name", SCALAR)
 def test_conjugate_is_the_supremum(name):
     rng = np.random.default_rng(3)
     margin = name in ("hinge", "smooth_hinge", "squared_hinge", "logistic")
-    for b in ([-1.0, 1.0] if margin else [0.0, 2.0, 5.0]):
+    for b in [-1.0, 1.0] if margin else [0.0, 2.0, 5.0]:
         b = np.array([b], Real)
         lo, hi = (float(end[0]) for end in judge.domain(name, PARAMETER.get(name), b))
         for t in rng.uniform(0.05, 0.95, 5):
             v = np.array([max(lo, -3.0) * (1 - t) + min(hi, 3.0) * t], Real)
 
             def negative(z, v=v, b=b):
-                return float((judge.loss(name, PARAMETER.get(name), np.array([z], Real), b)
-                              - v * z)[0])
+                return float(
+                    (judge.loss(name, PARAMETER.get(name), np.array([z], Real), b) - v * z)[0]
+                )
 
             grid = np.linspace(-60, 60, 4001)
             k = int(np.argmin([negative(z) for z in grid]))
             near = optimize.minimize_scalar(
-                negative, bounds=(grid[max(k - 1, 0)], grid[min(k + 1, 4000)]),
-                method="bounded", options={"xatol": 1e-12})
+                negative,
+                bounds=(grid[max(k - 1, 0)], grid[min(k + 1, 4000)]),
+                method="bounded",
+                options={"xatol": 1e-12},
+            )
             value = sum(judge.conjugate_terms(name, PARAMETER.get(name), v, b))[0]
             assert float(value) == pytest.approx(-min(near.fun, negative(grid[k])), abs=1e-7)
 
@@ -109,8 +124,12 @@ def test_multinomial_conjugate_is_the_supremum():
         v = v[None].astype(Real)
         found = optimize.minimize(
             lambda z, v=v, b=b: float(
-                (judge.loss("multinomial", None, z[None].astype(Real), b) - (v * z).sum())[0]),
-            np.zeros(4), method="BFGS", options={"gtol": 1e-9})
+                (judge.loss("multinomial", None, z[None].astype(Real), b) - (v * z).sum())[0]
+            ),
+            np.zeros(4),
+            method="BFGS",
+            options={"gtol": 1e-9},
+        )
         value = sum(judge.conjugate_terms("multinomial", None, v, b))[0]
         assert float(value) == pytest.approx(-found.fun, abs=1e-9)
 
@@ -128,6 +147,7 @@ def test_outside_the_domain_the_supremum_is_infinite():
 
 
 # ---- weak duality ----------------------------------------------------------------------------
+
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(number=st.integers(0, 10**6), seed=st.integers(0, 10**6))
@@ -158,8 +178,11 @@ def test_rounding_bounds_float64_and_is_small(loss):
     A = rng.standard_normal((40, 5))
     z = A @ rng.standard_normal(5)
     b = {"multinomial": np.arange(40) % 3, "poisson": np.floor(np.exp(z / 2))}.get(
-        loss, z if loss not in ("hinge", "smooth_hinge", "squared_hinge", "logistic")
-        else np.where(z > 0, 1.0, -1.0))
+        loss,
+        z
+        if loss not in ("hinge", "smooth_hinge", "squared_hinge", "logistic")
+        else np.where(z > 0, 1.0, -1.0),
+    )
     for offset in (0.0, 1e8):
         problem = Instance.of(A + offset, b, loss, PARAMETER.get(loss), 0.1, 0.1, intercept=True)
         x = 0.1 * rng.standard_normal(problem.x_shape)
@@ -174,6 +197,7 @@ def test_rounding_bounds_float64_and_is_small(loss):
 
 # ---- planted lies ----------------------------------------------------------------------------
 
+
 @pytest.fixture
 def ridge():
     """A case with large targets, and an honest result: the solution of the normal equations."""
@@ -182,8 +206,9 @@ def ridge():
     b = A @ [1.0, -2.0, 0.5, 3.0] + 0.3 * rng.standard_normal(30) + 1e3
     one = Case(0, A, b, "squared", l2=l2, intercept=True, tol=1e-9)
     mean, middle = A.mean(axis=0), b.mean()
-    x = np.linalg.solve((A - mean).T @ (A - mean) / 30 + l2 * np.eye(4),
-                        (A - mean).T @ (b - middle) / 30)
+    x = np.linalg.solve(
+        (A - mean).T @ (A - mean) / 30 + l2 * np.eye(4), (A - mean).T @ (b - middle) / 30
+    )
     c = middle - mean @ x
     y = A @ x + c - b
     y -= y.mean()
@@ -197,12 +222,25 @@ def kinds(one, point):
     relative = gap / abs(point.primal)
     history = SimpleNamespace(
         columns=("passes", "seconds", "operations", "primal", "dual", "gap", "relative_gap"),
-        passes=np.array([0, 3]), seconds=np.array([0.0, 0.1]), operations=np.array([0, 360]),
-        primal=np.array([1.0, point.primal]), dual=np.array([0.0, point.dual]),
-        gap=np.array([1.0, gap]), relative_gap=np.array([1.0, relative]))
-    result = SimpleNamespace(**{
-        "gap": gap, "relative_gap": relative, "converged": bool(relative <= one.tol),
-        "status": "converged", "passes": 3, "history": history, **vars(point)})
+        passes=np.array([0, 3]),
+        seconds=np.array([0.0, 0.1]),
+        operations=np.array([0, 360]),
+        primal=np.array([1.0, point.primal]),
+        dual=np.array([0.0, point.dual]),
+        gap=np.array([1.0, gap]),
+        relative_gap=np.array([1.0, relative]),
+    )
+    result = SimpleNamespace(
+        **{
+            "gap": gap,
+            "relative_gap": relative,
+            "converged": bool(relative <= one.tol),
+            "status": "converged",
+            "passes": 3,
+            "history": history,
+            **vars(point),
+        }
+    )
     verdict = Verdict(0, "")
     judge_result(one, result, verdict)
     return {kind for kind, _ in verdict.failures}
@@ -247,8 +285,9 @@ def test_a_y_outside_its_constraints_is_caught():
     y = A @ x - b
     P = float(judge.primal(lasso, x))
     honest = judge.dual(lasso, y)
-    point = SimpleNamespace(x=x, intercept=0.0, y=np.asarray(honest.y, float), primal=P,
-                            dual=float(honest.value))
+    point = SimpleNamespace(
+        x=x, intercept=0.0, y=np.asarray(honest.y, float), primal=P, dual=float(honest.value)
+    )
     assert "D not as judged" not in kinds(one, point)
     point.y = 1.001 * point.y  # |u| > l1: not feasible, but with a larger value
     point.dual = float(-np.mean(point.y**2 / 2 + b * point.y))
@@ -264,8 +303,10 @@ def test_nan_worse_points_and_odd_histories_are_caught(ridge):
     honest = dict(vars(point))
     assert "NaN" in kinds(one, SimpleNamespace(**honest | {"x": np.full(4, np.nan)}))
     assert "NaN" in kinds(one, SimpleNamespace(**honest | {"x": np.full(4, np.inf)}))
-    far = {"x": np.full(4, 1e6), "primal": float(judge.primal(one.instance(), np.full(4, 1e6),
-                                                              point.intercept))}
+    far = {
+        "x": np.full(4, 1e6),
+        "primal": float(judge.primal(one.instance(), np.full(4, 1e6), point.intercept)),
+    }
     assert "worse than start" in kinds(one, SimpleNamespace(**honest | far))
     assert "history" in kinds(one, SimpleNamespace(**honest | {"converged": False}))
     assert "too long" in kinds(one, SimpleNamespace(**honest | {"passes": 10**6}))

@@ -134,8 +134,13 @@ def test_names_of_features(tmp_path):
 def test_parameters_of_all_kinds(tmp_path):
     X, z = table()
     y = labels(z, [3, 4])
-    model = ac.LinearSVC(class_weight={3: 2.0, np.int64(4): 0.5}, C=np.float64(2.0),
-                         random_state=5, intercept_scaling=1.0, dual=True).fit(X, y)
+    model = ac.LinearSVC(
+        class_weight={3: 2.0, np.int64(4): 0.5},
+        C=np.float64(2.0),
+        random_state=5,
+        intercept_scaling=1.0,
+        dual=True,
+    ).fit(X, y)
     assert round_trip(model, tmp_path).class_weight == {3: 2.0, 4: 0.5}
     y[::4] = 7 - y[::4]  # nothing separates them any more
     assert np.isinf(round_trip(ac.LogisticRegression(C=np.inf).fit(X, y), tmp_path).C)
@@ -212,23 +217,26 @@ def test_a_format_of_the_future(saved):
         load_model(saved)
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"estimator": "Popen"}, "a 'Popen', which this adacoord does not have"),
-    ({"estimator": "annotations"}, "does not have"),
-    ({"estimator": ["Ridge"]}, "does not hold a model"),
-    ({"params": {"new": 1}}, "LinearSVC has no parameter 'new'"),
-    ({"params": None}, "does not hold a model"),
-    ({"learnt": {"fit": 1}}, "'fit' is not what a fit leaves behind"),
-    ({"learnt": {"__class__": 1}}, "'__class__' is not"),
-    ({"learnt": {"_x_": 1}}, "'_x_' is not"),
-    ({"learnt": {"coef_": {"array": "nowhere"}}}, "it lacks 'nowhere'"),
-    ({"learnt": {"coef_": {"eval": "1"}}}, "'eval' is not a kind of value"),
-    ({"learnt": {"coef_": {"array": "a0", "list": []}}}, "does not hold a model"),
-    ({"learnt": {"coef_": [1, 2]}}, "a list stands where"),
-    ({"learnt": {"coef_": {"loss": ["os.system", None]}}}, "lacks 'os.system'"),
-    ({"learnt": {"coef_": {"history": {"fit": 1}}}}, "does not hold a model"),
-    ({"learnt": {"coef_": {"sparse": [{"list": [1, 2]}]}}}, "does not hold a model"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"estimator": "Popen"}, "a 'Popen', which this adacoord does not have"),
+        ({"estimator": "annotations"}, "does not have"),
+        ({"estimator": ["Ridge"]}, "does not hold a model"),
+        ({"params": {"new": 1}}, "LinearSVC has no parameter 'new'"),
+        ({"params": None}, "does not hold a model"),
+        ({"learnt": {"fit": 1}}, "'fit' is not what a fit leaves behind"),
+        ({"learnt": {"__class__": 1}}, "'__class__' is not"),
+        ({"learnt": {"_x_": 1}}, "'_x_' is not"),
+        ({"learnt": {"coef_": {"array": "nowhere"}}}, "it lacks 'nowhere'"),
+        ({"learnt": {"coef_": {"eval": "1"}}}, "'eval' is not a kind of value"),
+        ({"learnt": {"coef_": {"array": "a0", "list": []}}}, "does not hold a model"),
+        ({"learnt": {"coef_": [1, 2]}}, "a list stands where"),
+        ({"learnt": {"coef_": {"loss": ["os.system", None]}}}, "lacks 'os.system'"),
+        ({"learnt": {"coef_": {"history": {"fit": 1}}}}, "does not hold a model"),
+        ({"learnt": {"coef_": {"sparse": [{"list": [1, 2]}]}}}, "does not hold a model"),
+    ],
+)
 def test_a_right_digest_over_wrong_content(saved, change, message):
     _, arrays, facts = read_digested(saved, "MODEL", 3)
     write_digested(saved, "MODEL", 3, arrays, facts | change)
@@ -236,28 +244,31 @@ def test_a_right_digest_over_wrong_content(saved, change, message):
         load_model(saved)
 
 
-@pytest.mark.parametrize("attribute, value, message", [
-    ("coef_", np.full((1, 6), np.nan), "coef_=array.*an array of finite numbers"),
-    ("coef_", np.full((1, 6), np.inf), "coef_=array.*an array of finite numbers"),
-    ("coef_", sp.csr_matrix([[np.nan] * 6]), "coef_=array.*an array of finite numbers"),
-    ("coef_", np.array([["a"] * 6]), "coef_=array.*an array of finite numbers"),
-    ("coef_", 1.0, r"coef_=1\.0: an array of finite numbers"),
-    ("coef_", [[1.0] * 6], "coef_=.*an array of finite numbers"),
-    ("coef_", np.ones((1, 5)), r"coef_ has shape \(1, 5\), and n_features_in_=6 columns"),
-    ("coef_", np.ones((1, 1, 6)), r"coef_ has shape \(1, 1, 6\)"),
-    ("coef_", np.ones((3, 6)), r"intercept_ has shape \(1,\)"),
-    ("n_features_in_", 7, r"coef_ has shape \(1, 6\), and n_features_in_=7 columns"),
-    ("intercept_", np.array([np.nan]), r"intercept_=array\(\[nan\]\): an array of finite"),
-    ("intercept_", np.inf, r"intercept_=array\(inf\): an array of finite"),
-    ("intercept_", np.ones(2), r"intercept_ has shape \(2,\), and one intercept for each"),
-    ("intercept_", "x", "intercept_=array.*an array of finite"),
-    ("classes_", np.array([0.0, np.nan]), "classes_=array.*different labels"),
-    ("classes_", np.array([1, 1]), "classes_=array.*different labels"),
-    ("classes_", np.array([[0, 1]]), "classes_=array.*different labels"),
-    ("classes_", np.array([0]), r"coef_ has 1 row\(s\) for 1 class"),
-    ("classes_", np.array([0, 1, 2]), r"coef_ has 1 row\(s\) for 3 class"),
-    ("classes_", [0, 1], "classes_=.*different labels"),
-])
+@pytest.mark.parametrize(
+    "attribute, value, message",
+    [
+        ("coef_", np.full((1, 6), np.nan), "coef_=array.*an array of finite numbers"),
+        ("coef_", np.full((1, 6), np.inf), "coef_=array.*an array of finite numbers"),
+        ("coef_", sp.csr_matrix([[np.nan] * 6]), "coef_=array.*an array of finite numbers"),
+        ("coef_", np.array([["a"] * 6]), "coef_=array.*an array of finite numbers"),
+        ("coef_", 1.0, r"coef_=1\.0: an array of finite numbers"),
+        ("coef_", [[1.0] * 6], "coef_=.*an array of finite numbers"),
+        ("coef_", np.ones((1, 5)), r"coef_ has shape \(1, 5\), and n_features_in_=6 columns"),
+        ("coef_", np.ones((1, 1, 6)), r"coef_ has shape \(1, 1, 6\)"),
+        ("coef_", np.ones((3, 6)), r"intercept_ has shape \(1,\)"),
+        ("n_features_in_", 7, r"coef_ has shape \(1, 6\), and n_features_in_=7 columns"),
+        ("intercept_", np.array([np.nan]), r"intercept_=array\(\[nan\]\): an array of finite"),
+        ("intercept_", np.inf, r"intercept_=array\(inf\): an array of finite"),
+        ("intercept_", np.ones(2), r"intercept_ has shape \(2,\), and one intercept for each"),
+        ("intercept_", "x", "intercept_=array.*an array of finite"),
+        ("classes_", np.array([0.0, np.nan]), "classes_=array.*different labels"),
+        ("classes_", np.array([1, 1]), "classes_=array.*different labels"),
+        ("classes_", np.array([[0, 1]]), "classes_=array.*different labels"),
+        ("classes_", np.array([0]), r"coef_ has 1 row\(s\) for 1 class"),
+        ("classes_", np.array([0, 1, 2]), r"coef_ has 1 row\(s\) for 3 class"),
+        ("classes_", [0, 1], "classes_=.*different labels"),
+    ],
+)
 def test_what_nothing_could_be_predicted_with(saved, attribute, value, message, monkeypatch):
     model = load_model(saved)
     setattr(model, attribute, value)
@@ -296,8 +307,10 @@ def files(tmp_path):
     save_svmlight(tmp_path / "real.svm", sp.csr_matrix(X), z)
 
     def train(model, target):
-        save_model(model.fit(X, {"train": y, "two": np.minimum(y, 2.0), "real": z}[target]),
-                   tmp_path / "m.adacoord")
+        save_model(
+            model.fit(X, {"train": y, "two": np.minimum(y, 2.0), "real": z}[target]),
+            tmp_path / "m.adacoord",
+        )
         return model, X, tmp_path / "m.adacoord", tmp_path / f"{target}.svm"
 
     return train
@@ -321,18 +334,24 @@ def test_predict(files):
     assert command("predict", path, data).stdout.split() == list(words.predict(X))
 
 
-@pytest.mark.parametrize("model, target, headings", [
-    (ac.LinearSVC(tol=1e-8, class_weight="balanced"), "two", [""]),
-    (ac.LinearSVC(tol=1e-8, intercept_scaling=2.0, C=3.0), "two", [""]),
-    (ac.LinearSVC(tol=1e-8, penalty="l1"), "train",
-     [f"{k}.0 against the rest: " for k in (1, 2, 3)]),
-    (ac.LogisticRegression(tol=1e-8), "train", [""]),
-    (ac.LinearSVC(loss="hinge", tol=1e-8), "two", [""]),
-    (ac.Ridge(tol=1e-8, fit_intercept=False), "real", [""]),
-    (ac.ElasticNet(0.1, tol=1e-8), "real", [""]),
-    (ac.LinearSVR(tol=1e-8), "real", [""]),
-    (ac.ERMRegressor(ac.losses.Huber(0.5), tol=1e-8), "real", [""]),
-])
+@pytest.mark.parametrize(
+    "model, target, headings",
+    [
+        (ac.LinearSVC(tol=1e-8, class_weight="balanced"), "two", [""]),
+        (ac.LinearSVC(tol=1e-8, intercept_scaling=2.0, C=3.0), "two", [""]),
+        (
+            ac.LinearSVC(tol=1e-8, penalty="l1"),
+            "train",
+            [f"{k}.0 against the rest: " for k in (1, 2, 3)],
+        ),
+        (ac.LogisticRegression(tol=1e-8), "train", [""]),
+        (ac.LinearSVC(loss="hinge", tol=1e-8), "two", [""]),
+        (ac.Ridge(tol=1e-8, fit_intercept=False), "real", [""]),
+        (ac.ElasticNet(0.1, tol=1e-8), "real", [""]),
+        (ac.LinearSVR(tol=1e-8), "real", [""]),
+        (ac.ERMRegressor(ac.losses.Huber(0.5), tol=1e-8), "real", [""]),
+    ],
+)
 def test_certify(files, model, target, headings):
     _, _, path, data = files(model, target)
     lines = command("certify", path, data, "--effort", "300").stdout.splitlines()
@@ -351,7 +370,8 @@ def test_certify_refuses_other_data(files, tmp_path):
     _, _, path, _ = files(ac.LinearSVC(), "train")
     run = command("certify", path, tmp_path / "two.svm")
     assert "the data have the labels 1.0, 2.0, and the model knows 1.0, 2.0, 3.0" in str(
-        run.exception)
+        run.exception
+    )
 
 
 def test_certify_of_what_the_command_line_trained(tmp_path, files):
@@ -359,28 +379,46 @@ def test_certify_of_what_the_command_line_trained(tmp_path, files):
     for loss, data in (("logistic", "two"), ("huber", "real"), ("hinge", "two")):
         for intercept in ("--intercept", "--no-intercept"):
             path = tmp_path / "trained.adacoord"
-            command("fit", tmp_path / f"{data}.svm", "--loss", loss, "--model", path, intercept,
-                    "--quiet")
+            command(
+                "fit",
+                tmp_path / f"{data}.svm",
+                "--loss",
+                loss,
+                "--model",
+                path,
+                intercept,
+                "--quiet",
+            )
             assert load_model(path).loss == loss
             line = command("certify", path, tmp_path / f"{data}.svm", "--effort", "300").stdout
             assert float(line.split("optimum (")[1].split(" relative")[0]) < 1e-4, line
     run = command("certify", path, tmp_path / "train.svm")
     assert "the data have the labels 1.0, 2.0, 3.0, and the model knows 1.0, 2.0" in str(
-        run.exception)
+        run.exception
+    )
 
 
 def bound(line):
     """(P, P - D) of a line of certify."""
     return float(line.split("objective ")[1].split(". ")[0]), float(
-        line.split("Within ")[1].split(" of ")[0])
+        line.split("Within ")[1].split(" of ")[0]
+    )
 
 
-@pytest.mark.parametrize("model, target", [
-    (None, "real"), (ac.Ridge(alpha=1e-3, tol=1e-10), "real"), (ac.Lasso(1e-3, tol=1e-10), "real"),
-    (ac.LinearSVC(tol=1e-8), "two"), (ac.LinearSVC(tol=1e-8, intercept_scaling=1.0), "two"),
-    (ac.LinearSVC(tol=1e-8, penalty="l1"), "train"), (ac.LogisticRegression(tol=1e-8), "train"),
-    (ac.LogisticRegression(tol=1e-8, warm_start=True), "two"), (ac.ERMRegressor("huber"), "real"),
-])
+@pytest.mark.parametrize(
+    "model, target",
+    [
+        (None, "real"),
+        (ac.Ridge(alpha=1e-3, tol=1e-10), "real"),
+        (ac.Lasso(1e-3, tol=1e-10), "real"),
+        (ac.LinearSVC(tol=1e-8), "two"),
+        (ac.LinearSVC(tol=1e-8, intercept_scaling=1.0), "two"),
+        (ac.LinearSVC(tol=1e-8, penalty="l1"), "train"),
+        (ac.LogisticRegression(tol=1e-8), "train"),
+        (ac.LogisticRegression(tol=1e-8, warm_start=True), "two"),
+        (ac.ERMRegressor("huber"), "real"),
+    ],
+)
 def test_certify_on_data_of_another_width(files, tmp_path, model, target):
     """The problem is that of the data given: the model is 0 on columns that it does not have."""
     X, _ = table(80)

@@ -43,8 +43,14 @@ def assert_same(x, y):
 def plain_file(path, **changes):
     """A file of format 1, as the command line of 0.1.0 wrote them."""
     content = {
-        "coef": np.arange(3) / 3, "intercept": -0.5, "loss": "logistic", "loss_parameter": None,
-        "classes": np.array([3, 7]), "l1": 0.0, "l2": 1e-4, "positive": False,
+        "coef": np.arange(3) / 3,
+        "intercept": -0.5,
+        "loss": "logistic",
+        "loss_parameter": None,
+        "classes": np.array([3, 7]),
+        "l1": 0.0,
+        "l2": 1e-4,
+        "positive": False,
         "certificate": {"gap": 1e-9, "passes": 12, "solver": "spdc", "fit_intercept": True},
     } | changes
     arrays = {k: content.pop(k) for k in ("coef", "classes") if content[k] is not None}
@@ -81,8 +87,9 @@ def test_lazy_names():
 # --- format 1 -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("labels", [[3, 7], [-1.5, 2.0], ["no", "yes"], [False, True],
-                                    [-(2**62), 2**62]])
+@pytest.mark.parametrize(
+    "labels", [[3, 7], [-1.5, 2.0], ["no", "yes"], [False, True], [-(2**62), 2**62]]
+)
 def test_labels_of_format_1(tmp_path, labels):
     path = tmp_path / "m"
     plain_file(path, classes=np.array(labels))
@@ -93,31 +100,38 @@ def test_labels_of_format_1(tmp_path, labels):
     assert not hasattr(model, "relative_gap_") and not hasattr(model, "history_")
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"coef": [[1.0]]}, "coef has dtype float64 and shape (1, 1): it must be one row"),
-    ({"coef": np.zeros(0)}, "coef has dtype float64 and shape (0,): it must be one row"),
-    ({"coef": [np.nan]}, "coef_=array([[nan]]): an array of finite numbers is needed"),
-    ({"intercept": np.inf}, "intercept=inf: it must be a finite number"),
-    ({"intercept": "x"}, "could not convert"),
-    ({"l1": -1.0}, "l1=-1.0: it must be a finite number of at least 0"),
-    ({"l2": None}, "float() argument"),
-    ({"l2": 10**400}, "int too large"),
-    ({"loss": 3}, "loss=3, which this adacoord does not have"),
-    ({"loss": "logit"}, "loss='logit', which this adacoord does not have"),
-    ({"loss_parameter": 0.5}, "loss='logistic', loss_parameter=0.5: this loss has no parameter"),
-    ({"loss": "huber", "loss_parameter": -1.0}, "delta=-1.0"),
-    ({"classes": [1]}, "coef_ has 1 row(s) for 1 class(es)"),
-    ({"classes": [1, 1]}, "classes_=array([1, 1]): different labels are needed"),
-    ({"classes": [1.0, np.nan]}, "classes_=array([ 1., nan]): different labels are needed"),
-    ({"classes": [1, 2, 3]}, "coef_ has 1 row(s) for 3 class(es)"),
-    ({"positive": "no"}, "positive='no': it must be true or false"),
-    ({"certificate": [1]}, "certificate=[1]: it must be an object"),
-    ({"certificate": {"gap": "x"}}, "could not convert"),
-])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"coef": [[1.0]]}, "coef has dtype float64 and shape (1, 1): it must be one row"),
+        ({"coef": np.zeros(0)}, "coef has dtype float64 and shape (0,): it must be one row"),
+        ({"coef": [np.nan]}, "coef_=array([[nan]]): an array of finite numbers is needed"),
+        ({"intercept": np.inf}, "intercept=inf: it must be a finite number"),
+        ({"intercept": "x"}, "could not convert"),
+        ({"l1": -1.0}, "l1=-1.0: it must be a finite number of at least 0"),
+        ({"l2": None}, "float() argument"),
+        ({"l2": 10**400}, "int too large"),
+        ({"loss": 3}, "loss=3, which this adacoord does not have"),
+        ({"loss": "logit"}, "loss='logit', which this adacoord does not have"),
+        (
+            {"loss_parameter": 0.5},
+            "loss='logistic', loss_parameter=0.5: this loss has no parameter",
+        ),
+        ({"loss": "huber", "loss_parameter": -1.0}, "delta=-1.0"),
+        ({"classes": [1]}, "coef_ has 1 row(s) for 1 class(es)"),
+        ({"classes": [1, 1]}, "classes_=array([1, 1]): different labels are needed"),
+        ({"classes": [1.0, np.nan]}, "classes_=array([ 1., nan]): different labels are needed"),
+        ({"classes": [1, 2, 3]}, "coef_ has 1 row(s) for 3 class(es)"),
+        ({"positive": "no"}, "positive='no': it must be true or false"),
+        ({"certificate": [1]}, "certificate=[1]: it must be an object"),
+        ({"certificate": {"gap": "x"}}, "could not convert"),
+    ],
+)
 def test_format_1_that_is_no_model(tmp_path, changes, message):
     plain_file(tmp_path / "m", **changes)
     assert refusal(tmp_path / "m").startswith(
-        f"the digest of this file is right but it does not hold a model ({message}")
+        f"the digest of this file is right but it does not hold a model ({message}"
+    )
 
 
 def test_only_models_are_saved(tmp_path):
@@ -208,13 +222,16 @@ def test_pickles_are_never_run(tmp_path):
 def test_content_that_is_no_model(tmp_path):
     path = tmp_path / "m.adacoord"
     write_digested(path, "MODEL", 1, {}, {})
-    assert refusal(path) == ("the digest of this file is right but it does not hold a model (it "
-                             "lacks 'coef'); save the model again")
+    assert refusal(path) == (
+        "the digest of this file is right but it does not hold a model (it "
+        "lacks 'coef'); save the model again"
+    )
     write_digested(path, "MODEL", 3, {}, {})
     assert "it lacks 'estimator'" in refusal(path)
     write_digested(path, "CHECKPOINT", 1, {}, {})
-    assert refusal(path).startswith("this is not an adacoord model file (it starts with "
-                                    "b'ADACOORD-CHECKPO')")
+    assert refusal(path).startswith(
+        "this is not an adacoord model file (it starts with b'ADACOORD-CHECKPO')"
+    )
 
 
 def with_digest(path, payload, version=1):
@@ -259,11 +276,21 @@ def test_compressed_members_are_refused_before_they_are_expanded(tmp_path):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("header", [
-    {"shape": (10**9,)}, {"shape": (10**30,)}, {"shape": (-1,)}, {"shape": (2,)},
-    {"shape": (3, 0)}, {"descr": "|O"}, {"descr": "<U99"}, {"descr": "<c16"}, {"descr": "|V8"},
-    {"descr": [("x", "<f8")]},
-])
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"shape": (10**9,)},
+        {"shape": (10**30,)},
+        {"shape": (-1,)},
+        {"shape": (2,)},
+        {"shape": (3, 0)},
+        {"descr": "|O"},
+        {"descr": "<U99"},
+        {"descr": "<c16"},
+        {"descr": "|V8"},
+        {"descr": [("x", "<f8")]},
+    ],
+)
 def test_headers_that_claim_other_content(tmp_path, header):
     path = tmp_path / "m.adacoord"
     plain_file(path)
@@ -288,12 +315,36 @@ def test_a_file_without_an_end():
     assert refusal("/dev/zero").startswith("this is not an adacoord model file")
 
 
-ODD = [None, True, 0, -1, 2**63, 10**400, 1e308, float("nan"), float("inf"), "", "x" * 999, "coef_",
-       [], [[]], {}, {"array": "a0"}, {"array": 3}, {"objects": "a0"}, {"list": 1}, {"tuple": [1]},
-       {"dict": [[1, 2]]}, {"dict": [[{"list": []}, 2]]}, {"loss": ["huber", None]},
-       {"loss": ["huber", "x"]}, {"loss": ["squared", 3]}, {"history": {}},
-       {"sparse": [{"list": [1, 6]}, {"array": "a0"}, {"array": "a1"}, {"array": "a2"}]},
-       {"sparse": [{"list": [10**12, 10**12]}, {"array": "a0"}, {"array": "a0"}, {"array": "a0"}]}]
+ODD = [
+    None,
+    True,
+    0,
+    -1,
+    2**63,
+    10**400,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    "x" * 999,
+    "coef_",
+    [],
+    [[]],
+    {},
+    {"array": "a0"},
+    {"array": 3},
+    {"objects": "a0"},
+    {"list": 1},
+    {"tuple": [1]},
+    {"dict": [[1, 2]]},
+    {"dict": [[{"list": []}, 2]]},
+    {"loss": ["huber", None]},
+    {"loss": ["huber", "x"]},
+    {"loss": ["squared", 3]},
+    {"history": {}},
+    {"sparse": [{"list": [1, 6]}, {"array": "a0"}, {"array": "a1"}, {"array": "a2"}]},
+    {"sparse": [{"list": [10**12, 10**12]}, {"array": "a0"}, {"array": "a0"}, {"array": "a0"}]},
+]
 
 
 def odd_array(rng, array):
@@ -313,7 +364,7 @@ def odd_array(rng, array):
         return npy(np.full(3, 2**31, np.uint32).view("<U1"))
     content = bytearray(npy(array))
     if kind == 6:
-        del content[int(rng.integers(len(content))):]
+        del content[int(rng.integers(len(content))) :]
     else:
         content[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
     return bytes(content)
@@ -362,9 +413,13 @@ def test_odd_content_under_a_right_digest_is_loaded_or_refused(tmp_path):
     rng, path = np.random.default_rng(18), tmp_path / "m.adacoord"
     X = rng.standard_normal((40, 6))
     y = np.searchsorted(np.quantile(X[:, 0], [0.3, 0.6]), X[:, 0])
-    fitted = [None, ac.Ridge().fit(X, X[:, 0]), ac.ERMRegressor("huber").fit(X, X[:, 0]),
-              ac.LinearSVC(penalty="l1").fit(X, y).sparsify(),
-              ac.LogisticRegression().fit(X, y > 0)]
+    fitted = [
+        None,
+        ac.Ridge().fit(X, X[:, 0]),
+        ac.ERMRegressor("huber").fit(X, X[:, 0]),
+        ac.LinearSVC(penalty="l1").fit(X, y).sparsify(),
+        ac.LogisticRegression().fit(X, y > 0),
+    ]
     refused = 0
     for model in fitted:
         if model is None:

@@ -14,20 +14,41 @@ def taken(targets, **how):
     return pose(A, np.asarray(targets, dtype=np.float64), **how)
 
 
-@pytest.mark.parametrize("targets, loss, classes, said", [
-    ([3, 7, 7], "logistic", [3, 7], ""),
-    ([0.5, 1.5, 1.5], "squared", None, ""),
-    ([1, 2, 2.5], "squared", None, ""),
-    ([4, 4, 4], "squared", None, ""),
-    ([1, 2, 3] * LEAST_ROWS, "multinomial", [1, 2, 3],
-     "3 whole-number targets (1, 2, 3), each on 5 rows or more: taken as classes; if they are "
-     "quantities, say --loss squared"),
-    ([1, 2, 3] * LEAST_ROWS + [4], "squared", None,
-     "4 whole-number targets (1, 2, 3, 4): taken as quantities, for a regression, because the "
-     "value 4 is on 1 row only; if they are classes, say --loss multinomial"),
-    ([*range(MOST_CLASSES)] * LEAST_ROWS, "multinomial", range(MOST_CLASSES), "taken as classes"),
-    ([*range(MOST_CLASSES + 1)] * LEAST_ROWS, "squared", None, "because they are more than 100"),
-])
+@pytest.mark.parametrize(
+    "targets, loss, classes, said",
+    [
+        ([3, 7, 7], "logistic", [3, 7], ""),
+        ([0.5, 1.5, 1.5], "squared", None, ""),
+        ([1, 2, 2.5], "squared", None, ""),
+        ([4, 4, 4], "squared", None, ""),
+        (
+            [1, 2, 3] * LEAST_ROWS,
+            "multinomial",
+            [1, 2, 3],
+            "3 whole-number targets (1, 2, 3), each on 5 rows or more: taken as classes; if they are "
+            "quantities, say --loss squared",
+        ),
+        (
+            [1, 2, 3] * LEAST_ROWS + [4],
+            "squared",
+            None,
+            "4 whole-number targets (1, 2, 3, 4): taken as quantities, for a regression, because the "
+            "value 4 is on 1 row only; if they are classes, say --loss multinomial",
+        ),
+        (
+            [*range(MOST_CLASSES)] * LEAST_ROWS,
+            "multinomial",
+            range(MOST_CLASSES),
+            "taken as classes",
+        ),
+        (
+            [*range(MOST_CLASSES + 1)] * LEAST_ROWS,
+            "squared",
+            None,
+            "because they are more than 100",
+        ),
+    ],
+)
 def test_without_a_loss(targets, loss, classes, said):
     posed = taken(targets)
     assert posed.problem.loss.name == loss and said in posed.assumed
@@ -57,8 +78,13 @@ def test_penalties():
 
 
 def test_data_sets(data):
-    for name, loss in (("abalone", "squared"), ("cpuact", "squared"), ("letter", "multinomial"),
-                       ("usps", "multinomial"), ("a2a", "logistic")):
+    for name, loss in (
+        ("abalone", "squared"),
+        ("cpuact", "squared"),
+        ("letter", "multinomial"),
+        ("usps", "multinomial"),
+        ("a2a", "logistic"),
+    ):
         posed = pose(*data(name))
         assert posed.problem.loss.name == loss, name
         assert (loss == "logistic") != ("whole-number targets" in posed.assumed)

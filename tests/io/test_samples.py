@@ -57,8 +57,12 @@ def check(model, expected):
             np.testing.assert_allclose(getattr(model, name)(X), expected[name], rtol=1e-12)
     np.testing.assert_array_equal(np.squeeze(model.coef_), np.squeeze(expected["coef"]))
     np.testing.assert_array_equal(np.squeeze(model.intercept_), np.squeeze(expected["intercept"]))
-    for name, attribute in (("gap", "dual_gap_"), ("relative_gap", "relative_gap_"),
-                            ("passes", "n_iter_"), ("solver", "solver_")):
+    for name, attribute in (
+        ("gap", "dual_gap_"),
+        ("relative_gap", "relative_gap_"),
+        ("passes", "n_iter_"),
+        ("solver", "solver_"),
+    ):
         if name in expected.get("certificate", {}):
             np.testing.assert_array_equal(getattr(model, attribute), expected["certificate"][name])
 
@@ -76,8 +80,9 @@ def test_plain_numbers_become_an_estimator(name):
     model.set_params(**model.get_params())._validate_params()
     if name.startswith("command-"):
         assert model.history_.passes == [model.n_iter_] and model.history_.seconds[0] >= 0.0
-        np.testing.assert_allclose(model.history_.primal - model.history_.dual, model.dual_gap_,
-                                   atol=1e-15)
+        np.testing.assert_allclose(
+            model.history_.primal - model.history_.dual, model.dual_gap_, atol=1e-15
+        )
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))

@@ -81,10 +81,13 @@ def test_links_stay_links(tmp_path):
     assert (tmp_path / "loop").is_symlink()
 
 
-@pytest.mark.parametrize("save", [
-    lambda path: save_model(MODEL, path),
-    lambda path: save_svmlight(path, np.eye(2), [1, 2]),
-])
+@pytest.mark.parametrize(
+    "save",
+    [
+        lambda path: save_model(MODEL, path),
+        lambda path: save_svmlight(path, np.eye(2), [1, 2]),
+    ],
+)
 def test_a_fifo_is_written_to(tmp_path, save):
     path, came = tmp_path / "fifo", []
     save(tmp_path / "file")
@@ -156,10 +159,12 @@ def test_standard_output_is_written_to(tmp_path, kind):
 def test_what_cannot_be_written(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    for name, message in (("folder", "this is a folder; name a file in it"),
-                          ("none/m", "there is no such folder to write it to"),
-                          ("file/m", "there is no such folder to write it to"),
-                          ("m" * 300, "no file can be made|name too long")):
+    for name, message in (
+        ("folder", "this is a folder; name a file in it"),
+        ("none/m", "there is no such folder to write it to"),
+        ("file/m", "there is no such folder to write it to"),
+        ("m" * 300, "no file can be made|name too long"),
+    ):
         for attempt in (write, check_writable):
             with pytest.raises(OSError, match=message):
                 attempt(tmp_path / name)
@@ -198,8 +203,9 @@ with replacing(sys.argv[1]) as file:
 
 
 def child(path, seconds):
-    process = subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(seconds)],
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(path), str(seconds)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "writing\n"
     process.stdout.close()
     return process

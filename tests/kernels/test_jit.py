@@ -29,16 +29,20 @@ print(dual_pass.stats.cache_path is not None, hits, float(value))
 @pytest.fixture
 def package(tmp_path):
     """A copy of the package, to damage."""
-    shutil.copytree(Path(adacoord.__file__).parent, tmp_path / "src" / "adacoord",
-                    ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(adacoord.__file__).parent,
+        tmp_path / "src" / "adacoord",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     return tmp_path / "src" / "adacoord"
 
 
 def run(package: Path, **env) -> list[str]:
     inherited = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     env = {**inherited, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **env}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=env,
-                          check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=env, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -137,8 +141,13 @@ def test_random_damage_costs_a_compilation_and_no_fit(tmp_path, kind, count):
     inherited = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     path = str(Path(adacoord.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, "-c", CACHED, str(tmp_path), kind, str(count)], capture_output=True,
-        text=True, env={**inherited, "PYTHONPATH": path}, check=False, timeout=300)
+        [sys.executable, "-c", CACHED, str(tmp_path), kind, str(count)],
+        capture_output=True,
+        text=True,
+        env={**inherited, "PYTHONPATH": path},
+        check=False,
+        timeout=300,
+    )
     assert done.stdout == "done\n", done.stderr
 
 
@@ -155,12 +164,21 @@ import kernels
 print(kernels.times(1.0))
 """
     inherited = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    env = {**inherited, "PYTHONPATH": str(Path(adacoord.__file__).parents[1]),
-           "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {
+        **inherited,
+        "PYTHONPATH": str(Path(adacoord.__file__).parents[1]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
     def times(factor):
-        done = subprocess.run([sys.executable, "-c", script, str(tmp_path), str(factor)], env=env,
-                              capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path), str(factor)],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
         return float(done.stdout)
 
     assert times(2.0) == 2.0
@@ -170,10 +188,13 @@ print(kernels.times(1.0))
     data.write_bytes(old)
     (source,) = tmp_path.glob("kernels.py")
     stat = source.stat()
-    script = script.replace("import kernels", f"""
+    script = script.replace(
+        "import kernels",
+        f"""
 import os
 os.utime(folder / "kernels.py", ns=({stat.st_atime_ns}, {stat.st_mtime_ns}))
-import kernels""")
+import kernels""",
+    )
     assert times(3.25) == 3.25
 
 

@@ -27,9 +27,17 @@ def tables(tau, lam):
 
 
 @settings(max_examples=1000, deadline=None)
-@given(x=NUMBER, u=NUMBER, since=st.integers(0, 20), k=st.integers(0, 60),
-       tau=st.floats(1e-3, 10), spread=st.floats(0, 2), lam=st.floats(1e-4, 3),
-       l1=st.one_of(st.just(0.0), st.floats(1e-6, 10)), positive=st.booleans())
+@given(
+    x=NUMBER,
+    u=NUMBER,
+    since=st.integers(0, 20),
+    k=st.integers(0, 60),
+    tau=st.floats(1e-3, 10),
+    spread=st.floats(0, 2),
+    lam=st.floats(1e-4, 3),
+    l1=st.one_of(st.just(0.0), st.floats(1e-6, 10)),
+    positive=st.booleans(),
+)
 def test_catch_up(x, u, since, k, tau, spread, lam, l1, positive):
     """k explicit proximal steps, whether x keeps its sign, stops at 0 or crosses it."""
     taus = tau * np.exp(spread * np.sin(np.arange(since + k)))
@@ -44,8 +52,19 @@ def test_catch_up(x, u, since, k, tau, spread, lam, l1, positive):
     assert got == pytest.approx(want, rel=0, abs=1e-13 * (scale + 1e-300) * (1 + since + k))
 
 
-@pytest.mark.parametrize("x, u", [(1.0, 3.0), (-1.0, -3.0), (1.0, 0.5), (-1.0, -0.5), (0.0, 3.0),
-                                  (0.0, 0.5), (2.0, -1.0), (1.0, 1.0)])
+@pytest.mark.parametrize(
+    "x, u",
+    [
+        (1.0, 3.0),
+        (-1.0, -3.0),
+        (1.0, 0.5),
+        (-1.0, -0.5),
+        (0.0, 3.0),
+        (0.0, 0.5),
+        (2.0, -1.0),
+        (1.0, 1.0),
+    ],
+)
 def test_catch_up_through_zero(x, u):
     """Each case of Section 6.2, at every number of missed steps; l1 = 1, tau = .1, l2 = .5."""
     clock, missed = tables(np.full(41, 0.1), 0.5)

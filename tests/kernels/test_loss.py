@@ -20,10 +20,17 @@ from adacoord.kernels.codes import CODES, MULTINOMIAL
 from adacoord.problem.losses import BLOCK_LOSSES, LOSSES, Loss, get_loss
 
 #: An epsilon of 0, or one that finite differences can see.
-PARAMETERS = {"mu": st.floats(0.05, 10), "delta": st.floats(0.05, 10),
-              "epsilon": st.just(0.0) | st.floats(1e-3, 3), "q": st.floats(0.05, 0.95)}
-TARGETS = {"classification": st.sampled_from([-1.0, 1.0]), "regression": st.floats(-5, 5),
-           "count": st.integers(0, 20).map(float)}
+PARAMETERS = {
+    "mu": st.floats(0.05, 10),
+    "delta": st.floats(0.05, 10),
+    "epsilon": st.just(0.0) | st.floats(1e-3, 3),
+    "q": st.floats(0.05, 0.95),
+}
+TARGETS = {
+    "classification": st.sampled_from([-1.0, 1.0]),
+    "regression": st.floats(-5, 5),
+    "count": st.integers(0, 20).map(float),
+}
 #: exp(z) is part of the loss of counts.
 SIZE = {"classification": 300.0, "regression": 300.0, "count": 5.0}
 each = pytest.mark.parametrize("name", LOSSES)
@@ -189,8 +196,12 @@ def test_log_cosh_keeps_the_digits_of_small_residuals():
     for r in (1e-3, 1e-9, 1e-30):
         half = 0.5 * r * r
         at = np.array([r]), np.zeros(1)
-        for found in (table.value(loss.code, *loss.constants, r, 0.0), loss.value(*at)[0],
-                      table.conjugate(loss.code, *loss.constants, r, 0.0), loss.conjugate(*at)[0]):
+        for found in (
+            table.value(loss.code, *loss.constants, r, 0.0),
+            loss.value(*at)[0],
+            table.conjugate(loss.code, *loss.constants, r, 0.0),
+            loss.conjugate(*at)[0],
+        ):
             assert found == pytest.approx(half, rel=1e-6 if r == 1e-3 else 1e-14, abs=0)
 
 
@@ -229,8 +240,11 @@ class Codeless(Loss):
 @pytest.mark.parametrize("loss, code", [(Unknown(), "99"), (Codeless(), "None")])
 def test_a_loss_without_a_row_in_the_table_is_refused(loss, code):
     sentence = rf"^loss={loss.__class__.__name__}\(.*\): its code={code} is not in the compiled"
-    for use in (lambda: get_loss(loss), lambda: ac.Problem(np.eye(2), np.ones(2), loss, l2=0.1),
-                lambda: loss.dual_prox(1.0, 0.0, 0.0, 1.0),
-                lambda: ac.ERMRegressor(loss).fit(np.eye(2), np.arange(2.0))):
+    for use in (
+        lambda: get_loss(loss),
+        lambda: ac.Problem(np.eye(2), np.ones(2), loss, l2=0.1),
+        lambda: loss.dual_prox(1.0, 0.0, 0.0, 1.0),
+        lambda: ac.ERMRegressor(loss).fit(np.eye(2), np.arange(2.0)),
+    ):
         with pytest.raises(ValueError, match=sentence):
             use()

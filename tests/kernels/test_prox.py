@@ -20,7 +20,8 @@ def test_soft_thresholding(v, threshold, positive):
     for other in (found + 1e-3, found - 1e-3, 0.0, v):
         if not positive or other >= 0.0:
             assert threshold * abs(found) + (found - v) ** 2 / 2 <= (
-                threshold * abs(other) + (other - v) ** 2 / 2 + 1e-12)
+                threshold * abs(other) + (other - v) ** 2 / 2 + 1e-12
+            )
     assert not positive or found >= 0.0
 
 

@@ -41,8 +41,11 @@ def run(code: str, seconds: float = 120.0, **environment) -> str:
     """What a program prints, that has so many seconds and two threads of BLAS."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", **environment}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], env=environment,
-        timeout=seconds, capture_output=True, text=True,
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)],
+        env=environment,
+        timeout=seconds,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -101,8 +104,10 @@ def test_a_number_a_thread(monkeypatch):
     """OpenBLAS on OpenMP keeps a number for each thread: every one sets its own."""
     local = threading.local()
     openmp = SimpleNamespace(
-        get_num_threads=lambda: getattr(local, "n", 2), threading_layer="openmp",
-        set_num_threads=lambda n: setattr(local, "n", n), internal_api="openblas",
+        get_num_threads=lambda: getattr(local, "n", 2),
+        threading_layer="openmp",
+        set_num_threads=lambda n: setattr(local, "n", n),
+        internal_api="openblas",
     )
     library = _blas._Library(openmp)
     monkeypatch.setattr(_blas, "_libraries", lambda: [library])
@@ -124,7 +129,8 @@ def test_a_number_a_thread(monkeypatch):
 
 def test_same_bits_in_four_threads():
     """Each of the four leaves and enters while others compute."""
-    out = run("""
+    out = run(
+        """
         import threading
         import numpy as np
         import adacoord as ac
@@ -148,7 +154,9 @@ def test_same_bits_in_four_threads():
         for worker in workers: worker.start()
         for worker in workers: worker.join()
         print(len(different), sum(different))
-    """, seconds=300.0)
+    """,
+        seconds=300.0,
+    )
     assert out.split() == ["192", "0"]
 
 
@@ -202,7 +210,8 @@ def test_an_interrupt_whose_traceback_is_kept(interrupted_at):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_children_of_a_fork_while_threads_fit():
-    out = run("""
+    out = run(
+        """
         import os, signal, threading, time
         import numpy as np
         import adacoord as ac
@@ -243,7 +252,9 @@ def test_children_of_a_fork_while_threads_fit():
         over.set()
         for worker in workers: worker.join()
         print(hung, wrong)
-    """, seconds=200.0)
+    """,
+        seconds=200.0,
+    )
     assert out.split() == ["0", "0"]
 
 

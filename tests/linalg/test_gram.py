@@ -10,8 +10,9 @@ from adacoord.data.matrix import as_matrix
 from adacoord.linalg import gram
 
 
-@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sparse.csr_array,
-                                     sparse.csc_array])
+@pytest.mark.parametrize(
+    "storage", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array]
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize("centred", [False, True])

@@ -18,7 +18,15 @@ import adacoord as ac
 
 #: Names of scikit-learn's methods: ours choose by themselves.
 SOLVERS = {
-    "svd", "cholesky", "sparse_cg", "lsqr", "sag", "saga", "lbfgs", "newton-cg", "liblinear",
+    "svd",
+    "cholesky",
+    "sparse_cg",
+    "lsqr",
+    "sag",
+    "saga",
+    "lbfgs",
+    "newton-cg",
+    "liblinear",
     "newton-cholesky",
 }
 

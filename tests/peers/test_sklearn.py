@@ -163,7 +163,8 @@ def with_lists(test):
     """The test with parametrised lists in the place of generators, which pytest is to refuse."""
     test.pytestmark = [
         pytest.mark.parametrize(mark.args[0], list(mark.args[1]), **mark.kwargs).mark
-        if mark.name == "parametrize" and len(mark.args) == 2 else mark
+        if mark.name == "parametrize" and len(mark.args) == 2
+        else mark
         for mark in getattr(test, "pytestmark", [])
     ]
     return test

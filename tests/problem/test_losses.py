@@ -51,32 +51,68 @@ def logistic_conjugate(v, b, p):
 
 # name: phi(z, b, parameter), phi*(v, b, parameter) inside its domain, the domain, gamma
 TEXTBOOK = {
-    "squared": (lambda z, b, p: (z - b) ** 2 / 2, lambda v, b, p: v * v / 2 + b * v,
-                lambda b, p: (-INF, INF), lambda p: 1.0),
-    "smooth_hinge": (smooth_hinge, lambda v, b, p: b * v + p * v * v / 2,
-                     lambda b, p: (min(0, -b), max(0, -b)), lambda p: p),
-    "hinge": (lambda z, b, p: max(0.0, 1 - b * z), lambda v, b, p: b * v,
-              lambda b, p: (min(0, -b), max(0, -b)), lambda p: 0.0),
-    "squared_hinge": (lambda z, b, p: max(0.0, 1 - b * z) ** 2,
-                      lambda v, b, p: b * v + v * v / 4,
-                      lambda b, p: (-INF, 0.0) if b > 0 else (0.0, INF), lambda p: 0.5),
-    "logistic": (lambda z, b, p: softplus(-b * z), logistic_conjugate,
-                 lambda b, p: (min(0, -b), max(0, -b)), lambda p: 4.0),
+    "squared": (
+        lambda z, b, p: (z - b) ** 2 / 2,
+        lambda v, b, p: v * v / 2 + b * v,
+        lambda b, p: (-INF, INF),
+        lambda p: 1.0,
+    ),
+    "smooth_hinge": (
+        smooth_hinge,
+        lambda v, b, p: b * v + p * v * v / 2,
+        lambda b, p: (min(0, -b), max(0, -b)),
+        lambda p: p,
+    ),
+    "hinge": (
+        lambda z, b, p: max(0.0, 1 - b * z),
+        lambda v, b, p: b * v,
+        lambda b, p: (min(0, -b), max(0, -b)),
+        lambda p: 0.0,
+    ),
+    "squared_hinge": (
+        lambda z, b, p: max(0.0, 1 - b * z) ** 2,
+        lambda v, b, p: b * v + v * v / 4,
+        lambda b, p: (-INF, 0.0) if b > 0 else (0.0, INF),
+        lambda p: 0.5,
+    ),
+    "logistic": (
+        lambda z, b, p: softplus(-b * z),
+        logistic_conjugate,
+        lambda b, p: (min(0, -b), max(0, -b)),
+        lambda p: 4.0,
+    ),
     "huber": (huber, lambda v, b, p: v * v / 2 + b * v, lambda b, p: (-p, p), lambda p: 1.0),
-    "epsilon_insensitive": (lambda z, b, p: max(0.0, abs(z - b) - p),
-                            lambda v, b, p: b * v + p * abs(v),
-                            lambda b, p: (-1.0, 1.0), lambda p: 0.0),
-    "squared_epsilon_insensitive": (lambda z, b, p: max(0.0, abs(z - b) - p) ** 2,
-                                    lambda v, b, p: b * v + p * abs(v) + v * v / 4,
-                                    lambda b, p: (-INF, INF), lambda p: 0.5),
-    "absolute": (lambda z, b, p: abs(z - b), lambda v, b, p: b * v,
-                 lambda b, p: (-1.0, 1.0), lambda p: 0.0),
+    "epsilon_insensitive": (
+        lambda z, b, p: max(0.0, abs(z - b) - p),
+        lambda v, b, p: b * v + p * abs(v),
+        lambda b, p: (-1.0, 1.0),
+        lambda p: 0.0,
+    ),
+    "squared_epsilon_insensitive": (
+        lambda z, b, p: max(0.0, abs(z - b) - p) ** 2,
+        lambda v, b, p: b * v + p * abs(v) + v * v / 4,
+        lambda b, p: (-INF, INF),
+        lambda p: 0.5,
+    ),
+    "absolute": (
+        lambda z, b, p: abs(z - b),
+        lambda v, b, p: b * v,
+        lambda b, p: (-1.0, 1.0),
+        lambda p: 0.0,
+    ),
     "quantile": (pinball, lambda v, b, p: b * v, lambda b, p: (-p, 1 - p), lambda p: 0.0),
-    "poisson": (lambda z, b, p: math.exp(z) - b * z, lambda v, b, p: xlogx(v + b) - (v + b),
-                lambda b, p: (-b, INF), lambda p: 0.0),
-    "log_cosh": (lambda z, b, p: softplus(2 * abs(z - b)) - abs(z - b) - math.log(2),
-                 lambda v, b, p: b * v + (xlogx(1 + v) + xlogx(1 - v)) / 2,
-                 lambda b, p: (-1.0, 1.0), lambda p: 1.0),
+    "poisson": (
+        lambda z, b, p: math.exp(z) - b * z,
+        lambda v, b, p: xlogx(v + b) - (v + b),
+        lambda b, p: (-b, INF),
+        lambda p: 0.0,
+    ),
+    "log_cosh": (
+        lambda z, b, p: softplus(2 * abs(z - b)) - abs(z - b) - math.log(2),
+        lambda v, b, p: b * v + (xlogx(1 + v) + xlogx(1 - v)) / 2,
+        lambda b, p: (-1.0, 1.0),
+        lambda p: 1.0,
+    ),
 }
 PARAMETERS = {
     "smooth_hinge": (ls.SmoothHinge, (0.01, 0.5, 1.0, 7.0)),
@@ -126,9 +162,9 @@ class Case:
         return st.floats(lo, hi) | st.sampled_from([lo, hi, 0.5 * (lo + hi)])
 
 
-CASES = [
-    Case(name, make(), None) for name, make in ls.LOSSES.items() if name not in PARAMETERS
-] + [Case(name, make(p), p) for name, (make, values) in PARAMETERS.items() for p in values]
+CASES = [Case(name, make(), None) for name, make in ls.LOSSES.items() if name not in PARAMETERS] + [
+    Case(name, make(p), p) for name, (make, values) in PARAMETERS.items() for p in values
+]
 each = pytest.mark.parametrize(
     "case", CASES, ids=lambda c: c.name if c.p is None else f"{c.name}-{c.p:g}"
 )
@@ -158,7 +194,8 @@ def test_value_is_the_textbook_formula_and_derivative_its_subgradient(case, data
     left, right = case.phi(z, b), case.phi(other, b)
     for t, expected in ((z, left), (other, right)):
         assert scalar(case.loss.value, t, b) == pytest.approx(
-            expected, rel=1e-12, abs=1e-13 * (1 + abs(t) + abs(b)) * max(1, case.p or 1))
+            expected, rel=1e-12, abs=1e-13 * (1 + abs(t) + abs(b)) * max(1, case.p or 1)
+        )
     v, w = (scalar(case.loss.derivative, t, b) for t in (z, other))
     assert v <= w
     rounding = 1e-12 * (1 + abs(left) + abs(right) + abs(v * z) + abs(w * other))
@@ -173,7 +210,8 @@ def test_conjugate_is_the_textbook_formula_and_inf_outside(case, data):
     b = data.draw(case.targets())
     v = data.draw(case.duals(b))
     assert scalar(case.loss.conjugate, v, b) == pytest.approx(
-        case.conjugate(v, b), rel=1e-12, abs=1e-13 * (1 + abs(v)) * (1 + abs(b)))
+        case.conjugate(v, b), rel=1e-12, abs=1e-13 * (1 + abs(v)) * (1 + abs(b))
+    )
     lo, hi = case.domain(b)
     assert [float(end[0]) for end in case.loss.domain(np.array([b]))] == [lo, hi]
     for end, away in ((lo, -1.0), (hi, 1.0)):
@@ -224,8 +262,10 @@ def test_smoothness_is_one_over_gamma_and_no_better(case):
     assert case.loss.gamma == case.gamma
     z = np.linspace(-6.0, 6.0, 12002)  # no point at a kink, none of width mu or delta missed
     targets = (0.0, 3.0) if case.name == "poisson" else (-1.0, 1.0)
-    slope = max(float(np.max(np.diff(case.loss.derivative(z, np.full(z.shape, b))) / np.diff(z)))
-                for b in targets)
+    slope = max(
+        float(np.max(np.diff(case.loss.derivative(z, np.full(z.shape, b))) / np.diff(z)))
+        for b in targets
+    )
     if case.name in KINKED or case.name == "poisson":
         assert case.gamma == 0.0 and slope > 100.0  # a jump; e^6
     else:
@@ -251,8 +291,13 @@ def conjugate_slope(case, v, b):
         return math.log(v + b)
     if name == "log_cosh":
         return b + math.atanh(v)
-    curvature = {"squared": 1, "smooth_hinge": p, "squared_hinge": 0.5, "huber": 1,
-                 "squared_epsilon_insensitive": 0.5}.get(name, 0)
+    curvature = {
+        "squared": 1,
+        "smooth_hinge": p,
+        "squared_hinge": 0.5,
+        "huber": 1,
+        "squared_epsilon_insensitive": 0.5,
+    }.get(name, 0)
     epsilon = p if "epsilon" in name else 0.0
     return b + curvature * v + epsilon * (v > 0) - epsilon * (v < 0)
 
@@ -311,8 +356,11 @@ def test_dual_prox(case, data):
     if case.name in KINKED or (case.name == "poisson" and rounding > 1.0):
         return
     lipschitz = math.exp(min(t, 40.0)) if case.name == "poisson" else 1 / case.gamma
-    assert v == pytest.approx(scalar(case.loss.derivative, t, b), rel=1e-9,
-                              abs=3 * lipschitz * rounding + 1e-12 * (1 + abs(b)))
+    assert v == pytest.approx(
+        scalar(case.loss.derivative, t, b),
+        rel=1e-9,
+        abs=3 * lipschitz * rounding + 1e-12 * (1 + abs(b)),
+    )
 
 
 @each
@@ -338,15 +386,29 @@ def test_dual_prox_over_arrays_stays_in_the_domain(case, s):
 # --- objects ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make, argument, value", [
-    (ls.SmoothHinge, "mu", 0), (ls.SmoothHinge, "mu", -1.0), (ls.SmoothHinge, "mu", math.nan),
-    (ls.SmoothHinge, "mu", INF), (ls.Huber, "delta", 0.0), (ls.Huber, "delta", -1),
-    (ls.Huber, "delta", math.nan), (ls.Huber, "delta", INF), (ls.Quantile, "q", 0),
-    (ls.Quantile, "q", 1), (ls.Quantile, "q", 1.5), (ls.Quantile, "q", math.nan),
-    (ls.EpsilonInsensitive, "epsilon", -1), (ls.EpsilonInsensitive, "epsilon", math.nan),
-    (ls.SquaredEpsilonInsensitive, "epsilon", -1), (ls.SquaredEpsilonInsensitive, "epsilon", INF),
-    (ls.Huber, "delta", "a"), (ls.Quantile, "q", None),
-])
+@pytest.mark.parametrize(
+    "make, argument, value",
+    [
+        (ls.SmoothHinge, "mu", 0),
+        (ls.SmoothHinge, "mu", -1.0),
+        (ls.SmoothHinge, "mu", math.nan),
+        (ls.SmoothHinge, "mu", INF),
+        (ls.Huber, "delta", 0.0),
+        (ls.Huber, "delta", -1),
+        (ls.Huber, "delta", math.nan),
+        (ls.Huber, "delta", INF),
+        (ls.Quantile, "q", 0),
+        (ls.Quantile, "q", 1),
+        (ls.Quantile, "q", 1.5),
+        (ls.Quantile, "q", math.nan),
+        (ls.EpsilonInsensitive, "epsilon", -1),
+        (ls.EpsilonInsensitive, "epsilon", math.nan),
+        (ls.SquaredEpsilonInsensitive, "epsilon", -1),
+        (ls.SquaredEpsilonInsensitive, "epsilon", INF),
+        (ls.Huber, "delta", "a"),
+        (ls.Quantile, "q", None),
+    ],
+)
 def test_bad_parameters_get_a_sentence(make, argument, value):
     with pytest.raises(ValueError, match=rf"^{argument}={value!r}: .{{20,}}"):
         make(**{argument: value})

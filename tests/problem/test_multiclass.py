@@ -37,11 +37,23 @@ def entropy(v, b):
 def rows(draw, size=1e3):
     """(z, b, y): a prediction, its class, a dual point of the domain (its corners included)."""
     K = draw(st.integers(2, 7))
-    z = np.array(draw(st.lists(st.floats(-size, size) | st.floats(-3, 3) | st.just(0.0),
-                               min_size=K, max_size=K)))
+    z = np.array(
+        draw(
+            st.lists(
+                st.floats(-size, size) | st.floats(-3, 3) | st.just(0.0), min_size=K, max_size=K
+            )
+        )
+    )
     b = draw(st.integers(0, K - 1))
-    p = np.array(draw(st.lists(st.floats(0.0, 1.0) | st.sampled_from([0.0, 1e-300, 1e-12, 1e3]),
-                               min_size=K, max_size=K)))
+    p = np.array(
+        draw(
+            st.lists(
+                st.floats(0.0, 1.0) | st.sampled_from([0.0, 1e-300, 1e-12, 1e3]),
+                min_size=K,
+                max_size=K,
+            )
+        )
+    )
     p = p / p.sum() if p.sum() > 0.0 else np.eye(K)[b]
     y = p.copy()
     y[b] = -min(p.sum() - p[b], 1.0)
@@ -235,10 +247,14 @@ def optimum(problem):
         return value, np.r_[G + p.l1, -G + p.l1, gc]
 
     bounds = [(0, None)] * (2 * d * K) + [(None, None)] * K
-    best = optimize.minimize(f, np.zeros(2 * d * K + K), jac=True, method="L-BFGS-B",
-                             bounds=bounds,
-                             options={"ftol": 1e-16, "gtol": 1e-10, "maxiter": 20000,
-                                      "maxfun": 100000, "maxcor": 30})
+    best = optimize.minimize(
+        f,
+        np.zeros(2 * d * K + K),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"ftol": 1e-16, "gtol": 1e-10, "maxiter": 20000, "maxfun": 100000, "maxcor": 30},
+    )
     X, c = split(best.x)
     return X, (c if problem.intercept else 0.0), best.fun
 
@@ -293,8 +309,12 @@ def assert_feasible(problem, y):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.booleans(),
-       st.sampled_from([0.0, 1e-9, 0.1, 1.0, 1e6]))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 6),
+    st.booleans(),
+    st.sampled_from([0.0, 1e-9, 0.1, 1.0, 1e6]),
+)
 def test_feasible_dual_is_feasible(seed, K, weighted, noise):
     rng = np.random.default_rng(seed)
     A, b = make(20, 3, K, seed)
@@ -327,7 +347,8 @@ def test_two_classes_are_the_logistic_loss():
     one_ = ac.Problem(A, 2.0 * b - 1.0, "logistic", l2=1e-9, intercept=True)
     x = X[:, 1] - X[:, 0]
     assert two.primal(X, c) - 5e-10 * (X**2).sum() == pytest.approx(
-        one_.primal(x, c[1] - c[0]) - 5e-10 * (x**2).sum(), rel=1e-12)
+        one_.primal(x, c[1] - c[0]) - 5e-10 * (x**2).sum(), rel=1e-12
+    )
     two = ac.Problem(A, b, "multinomial", l2=0.2)
     one_ = ac.Problem(A, 2.0 * b - 1.0, "logistic", l2=0.1)
     result = ac.solve(one_, "dcd", tol=1e-12)
@@ -341,16 +362,18 @@ def test_null_model():
     w = np.random.default_rng(0).exponential(1.0, b.size)
     for weights in (None, w):
         for intercept in (False, True):
-            problem = ac.Problem(A, b, "multinomial", l1=1.0, intercept=intercept,
-                                 sample_weight=weights)
+            problem = ac.Problem(
+                A, b, "multinomial", l1=1.0, intercept=intercept, sample_weight=weights
+            )
             mean = 1.0 if weights is None else w.mean()
             assert problem.null_value == pytest.approx(mean * math.log(3))
             top = problem.l1_max()
             shares = np.bincount(b, weights, 3)
             c = np.log(shares / shares.sum()) if intercept else 0.0
             for factor, zero in ((1.001, True), (0.9, False)):
-                at = ac.Problem(A, b, "multinomial", l1=factor * top, intercept=intercept,
-                                sample_weight=weights)
+                at = ac.Problem(
+                    A, b, "multinomial", l1=factor * top, intercept=intercept, sample_weight=weights
+                )
                 gap = ac.certify(at, np.zeros((6, 3)), c).relative_gap
                 assert (gap <= 1e-10) == zero
 
@@ -386,8 +409,9 @@ def test_scikit_learn_optimum_is_certified(intercept):
 
     A, b = make(200, 8, 5, seed=1)
     l2 = 0.01
-    model = LogisticRegression(C=1 / (200 * l2), tol=1e-10, fit_intercept=intercept,
-                               max_iter=10000).fit(A, b)
+    model = LogisticRegression(
+        C=1 / (200 * l2), tol=1e-10, fit_intercept=intercept, max_iter=10000
+    ).fit(A, b)
     problem = ac.Problem(A, b, "multinomial", l2=l2, intercept=intercept)
     certificate = ac.certify(problem, model.coef_.T, model.intercept_)
     assert certificate.relative_gap <= 1e-6
@@ -397,8 +421,11 @@ def test_scikit_learn_optimum_is_certified(intercept):
 def test_errors_are_sentences():
     A, b = make()
     for codes, words in (
-        (b - 1, "-1.*class codes"), (b + 0.5, "class codes"), (np.zeros(40), "single class"),
-        (b + 1, "no row of class 0"), (np.where(b == 1, 4, b), "no row of class 1"),
+        (b - 1, "-1.*class codes"),
+        (b + 0.5, "class codes"),
+        (np.zeros(40), "single class"),
+        (b + 1, "no row of class 0"),
+        (np.where(b == 1, 4, b), "no row of class 1"),
     ):
         with pytest.raises(ValueError, match=words):
             ac.Problem(A, codes, "multinomial", l2=0.1)

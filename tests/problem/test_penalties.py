@@ -182,9 +182,7 @@ def test_conjugate_gradient_attains_the_supremum(penalty, v):
 @example(Penalty(0.0, 0.0, True), 0.0)
 def test_pull_and_slack_are_the_subdifferential_at_zero(penalty, u):
     """x = 0 minimises u x + g(x), as the loss's slope u has it, where the pull is at most l1."""
-    held = all(
-        u * t + g(penalty, t) >= 0.0 for s in (1e-3, 1e-6, 1e-9) for t in (s, -s)
-    )
+    held = all(u * t + g(penalty, t) >= 0.0 for s in (1e-3, 1e-6, 1e-9) for t in (s, -s))
     at = np.array([u])
     assert (penalty.pull(at)[0] <= penalty.l1) == held
     assert (penalty.slack(at)[0] >= 0.0) == held

@@ -35,39 +35,90 @@ def clip(t, lo, hi):
 
 # name: the loss, phi, phi', phi* in its domain, the domain
 BOOK = {
-    "squared": ("squared", lambda z, b: (z - b) ** 2 / 2, lambda z, b: z - b,
-                lambda v, b: v * v / 2 + b * v, lambda b: (-INF, INF)),
-    "smooth_hinge": (ls.SmoothHinge(0.5),
-                     lambda z, b: max(0, 1 - b * z) ** 2 if b * z >= 0.5 else 0.75 - b * z,
-                     lambda z, b: -b * clip((1 - b * z) / 0.5, 0, 1),
-                     lambda v, b: b * v + v * v / 4, lambda b: (min(-b, 0), max(-b, 0))),
-    "hinge": ("hinge", lambda z, b: max(0, 1 - b * z), lambda z, b: -b * (b * z < 1),
-              lambda v, b: b * v, lambda b: (min(-b, 0), max(-b, 0))),
-    "squared_hinge": ("squared_hinge", lambda z, b: max(0, 1 - b * z) ** 2,
-                      lambda z, b: -2 * b * max(0, 1 - b * z), lambda v, b: b * v + v * v / 4,
-                      lambda b: (-INF, 0) if b > 0 else (0, INF)),
-    "logistic": ("logistic", lambda z, b: float(np.logaddexp(0, -b * z)),
-                 lambda z, b: -b * sigmoid(-b * z), lambda v, b: xlogx(-b * v) + xlogx(1 + b * v),
-                 lambda b: (min(-b, 0), max(-b, 0))),
-    "huber": (ls.Huber(0.7), lambda z, b: (z - b) ** 2 / 2 if abs(z - b) < 0.7
-              else 0.7 * abs(z - b) - 0.245, lambda z, b: clip(z - b, -0.7, 0.7),
-              lambda v, b: v * v / 2 + b * v, lambda b: (-0.7, 0.7)),
-    "epsilon_insensitive": (ls.EpsilonInsensitive(0.3), lambda z, b: max(0, abs(z - b) - 0.3),
-                            lambda z, b: np.sign(z - b) * (abs(z - b) > 0.3),
-                            lambda v, b: b * v + 0.3 * abs(v), lambda b: (-1, 1)),
+    "squared": (
+        "squared",
+        lambda z, b: (z - b) ** 2 / 2,
+        lambda z, b: z - b,
+        lambda v, b: v * v / 2 + b * v,
+        lambda b: (-INF, INF),
+    ),
+    "smooth_hinge": (
+        ls.SmoothHinge(0.5),
+        lambda z, b: max(0, 1 - b * z) ** 2 if b * z >= 0.5 else 0.75 - b * z,
+        lambda z, b: -b * clip((1 - b * z) / 0.5, 0, 1),
+        lambda v, b: b * v + v * v / 4,
+        lambda b: (min(-b, 0), max(-b, 0)),
+    ),
+    "hinge": (
+        "hinge",
+        lambda z, b: max(0, 1 - b * z),
+        lambda z, b: -b * (b * z < 1),
+        lambda v, b: b * v,
+        lambda b: (min(-b, 0), max(-b, 0)),
+    ),
+    "squared_hinge": (
+        "squared_hinge",
+        lambda z, b: max(0, 1 - b * z) ** 2,
+        lambda z, b: -2 * b * max(0, 1 - b * z),
+        lambda v, b: b * v + v * v / 4,
+        lambda b: (-INF, 0) if b > 0 else (0, INF),
+    ),
+    "logistic": (
+        "logistic",
+        lambda z, b: float(np.logaddexp(0, -b * z)),
+        lambda z, b: -b * sigmoid(-b * z),
+        lambda v, b: xlogx(-b * v) + xlogx(1 + b * v),
+        lambda b: (min(-b, 0), max(-b, 0)),
+    ),
+    "huber": (
+        ls.Huber(0.7),
+        lambda z, b: (z - b) ** 2 / 2 if abs(z - b) < 0.7 else 0.7 * abs(z - b) - 0.245,
+        lambda z, b: clip(z - b, -0.7, 0.7),
+        lambda v, b: v * v / 2 + b * v,
+        lambda b: (-0.7, 0.7),
+    ),
+    "epsilon_insensitive": (
+        ls.EpsilonInsensitive(0.3),
+        lambda z, b: max(0, abs(z - b) - 0.3),
+        lambda z, b: np.sign(z - b) * (abs(z - b) > 0.3),
+        lambda v, b: b * v + 0.3 * abs(v),
+        lambda b: (-1, 1),
+    ),
     "squared_epsilon_insensitive": (
-        ls.SquaredEpsilonInsensitive(0.3), lambda z, b: max(0, abs(z - b) - 0.3) ** 2,
+        ls.SquaredEpsilonInsensitive(0.3),
+        lambda z, b: max(0, abs(z - b) - 0.3) ** 2,
         lambda z, b: 2 * np.sign(z - b) * max(0, abs(z - b) - 0.3),
-        lambda v, b: b * v + 0.3 * abs(v) + v * v / 4, lambda b: (-INF, INF)),
-    "absolute": ("absolute", lambda z, b: abs(z - b), lambda z, b: np.sign(z - b),
-                 lambda v, b: b * v, lambda b: (-1, 1)),
-    "quantile": (ls.Quantile(0.8), lambda z, b: max(0.8 * (b - z), 0.2 * (z - b)),
-                 lambda z, b: -0.8 if z < b else 0.2, lambda v, b: b * v, lambda b: (-0.8, 0.2)),
-    "poisson": ("poisson", lambda z, b: math.exp(z) - b * z, lambda z, b: math.exp(z) - b,
-                lambda v, b: xlogx(v + b) - (v + b), lambda b: (-b, INF)),
-    "log_cosh": ("log_cosh", lambda z, b: math.log(math.cosh(z - b)),
-                 lambda z, b: math.tanh(z - b),
-                 lambda v, b: b * v + (xlogx(1 + v) + xlogx(1 - v)) / 2, lambda b: (-1, 1)),
+        lambda v, b: b * v + 0.3 * abs(v) + v * v / 4,
+        lambda b: (-INF, INF),
+    ),
+    "absolute": (
+        "absolute",
+        lambda z, b: abs(z - b),
+        lambda z, b: np.sign(z - b),
+        lambda v, b: b * v,
+        lambda b: (-1, 1),
+    ),
+    "quantile": (
+        ls.Quantile(0.8),
+        lambda z, b: max(0.8 * (b - z), 0.2 * (z - b)),
+        lambda z, b: -0.8 if z < b else 0.2,
+        lambda v, b: b * v,
+        lambda b: (-0.8, 0.2),
+    ),
+    "poisson": (
+        "poisson",
+        lambda z, b: math.exp(z) - b * z,
+        lambda z, b: math.exp(z) - b,
+        lambda v, b: xlogx(v + b) - (v + b),
+        lambda b: (-b, INF),
+    ),
+    "log_cosh": (
+        "log_cosh",
+        lambda z, b: math.log(math.cosh(z - b)),
+        lambda z, b: math.tanh(z - b),
+        lambda v, b: b * v + (xlogx(1 + v) + xlogx(1 - v)) / 2,
+        lambda b: (-1, 1),
+    ),
 }
 # the lines whose maximum a kinked loss is: (slope, height at z = 0)
 LINES = {
@@ -83,8 +134,18 @@ PENALTIES = {"l2": (0.0, 0.3), "l1": (0.07, 0.0), "l1+l2": (0.05, 0.2)}
 class Naive:
     """The problem of ALGORITHMS section 0, one number at a time."""
 
-    def __init__(self, name, penalty="l2", positive=False, weighted=False, intercept=False,
-                 zero_row=False, n=7, d=3, seed=0):
+    def __init__(
+        self,
+        name,
+        penalty="l2",
+        positive=False,
+        weighted=False,
+        intercept=False,
+        zero_row=False,
+        n=7,
+        d=3,
+        seed=0,
+    ):
         rng = np.random.default_rng(seed)
         self.name, self.positive, self.intercept, self.n, self.d = name, positive, intercept, n, d
         self.l1, self.l2 = PENALTIES[penalty]
@@ -100,8 +161,15 @@ class Naive:
         self.w = np.array([0.5, 2.0, 1.0, 0.0, 1.5])[np.arange(n) % 5] if weighted else np.ones(n)
         loss, self.phi, self.slope, self.conjugate, self.domain = BOOK[name]
         self.problem = ac.Problem(
-            self.A, self.b, loss, self.l1, self.l2, positive=positive, intercept=intercept,
-            sample_weight=self.w if weighted else None)
+            self.A,
+            self.b,
+            loss,
+            self.l1,
+            self.l2,
+            positive=positive,
+            intercept=intercept,
+            sample_weight=self.w if weighted else None,
+        )
 
     def P(self, x, c=0.0):
         total = 0.0
@@ -115,8 +183,10 @@ class Naive:
         return float(total)
 
     def u(self, y):
-        return [sum(self.w[i] * y[i] * self.A[i, j] for i in range(self.n)) / self.n
-                for j in range(self.d)]
+        return [
+            sum(self.w[i] * y[i] * self.A[i, j] for i in range(self.n)) / self.n
+            for j in range(self.d)
+        ]
 
     def D(self, y):
         total = 0.0
@@ -151,9 +221,14 @@ class Naive:
             return value + linear @ v + self.l2 / 2 * x @ x, B.T @ s + linear + ridge
 
         if lines is None:
-            v = optimize.minimize(smooth, np.zeros(2 * d + 1), jac=True, method="L-BFGS-B",
-                                  bounds=sides + free, options={"ftol": 1e-16, "gtol": 1e-11,
-                                                                "maxiter": 5000}).x
+            v = optimize.minimize(
+                smooth,
+                np.zeros(2 * d + 1),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=sides + free,
+                options={"ftol": 1e-16, "gtol": 1e-11, "maxiter": 5000},
+            ).x
         else:  # min (1/n) sum w t + g(p - m), t_i >= slope z_i + height
             rows, heights = [], []
             for i in range(n):
@@ -172,8 +247,12 @@ class Naive:
                 start = np.zeros(cost.size)
                 start[2 * d + 1 :] = [self.phi(0.0, b) for b in self.b]
                 v = optimize.minimize(
-                    lambda v: cost @ v + v @ ridge @ v / 2, start, method="SLSQP", bounds=bounds,
-                    jac=lambda v: cost + ridge @ v, options={"ftol": 1e-13, "maxiter": 500},
+                    lambda v: cost @ v + v @ ridge @ v / 2,
+                    start,
+                    method="SLSQP",
+                    bounds=bounds,
+                    jac=lambda v: cost + ridge @ v,
+                    options={"ftol": 1e-13, "maxiter": 500},
                     constraints={"type": "ineq", "fun": lambda v: h - G @ v, "jac": lambda v: -G},
                 ).x
         x = np.maximum(v[:d], 0) - np.maximum(v[d : 2 * d], 0)
@@ -182,11 +261,20 @@ class Naive:
 
 
 def flags(**more):
-    return st.fixed_dictionaries({
-        "name": st.sampled_from(sorted(BOOK)), "penalty": st.sampled_from(sorted(PENALTIES)),
-        "positive": st.booleans(), "weighted": st.booleans(), "intercept": st.booleans(),
-        "zero_row": st.booleans(), "n": st.integers(2, 8), "d": st.integers(1, 3),
-        "seed": st.integers(0, 10**6), **more})
+    return st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(sorted(BOOK)),
+            "penalty": st.sampled_from(sorted(PENALTIES)),
+            "positive": st.booleans(),
+            "weighted": st.booleans(),
+            "intercept": st.booleans(),
+            "zero_row": st.booleans(),
+            "n": st.integers(2, 8),
+            "d": st.integers(1, 3),
+            "seed": st.integers(0, 10**6),
+            **more,
+        }
+    )
 
 
 def some_dual(naive, rng, kind, x, c):
@@ -236,8 +324,11 @@ def test_feasible_dual_is_feasible(case, kind, size):
 
 
 @settings(max_examples=80, deadline=None)
-@given(case=flags(), kind=st.sampled_from(["slope", "noise"]),
-       away=st.sampled_from([0.0, 1e-6, 1e-2, 1.0]))
+@given(
+    case=flags(),
+    kind=st.sampled_from(["slope", "noise"]),
+    away=st.sampled_from([0.0, 1e-6, 1e-2, 1.0]),
+)
 def test_no_dual_exceeds_the_optimum(case, kind, away):
     naive, rng = Naive(**case), np.random.default_rng(3)
     best, x, c = naive.optimum()
@@ -258,8 +349,9 @@ def test_no_dual_exceeds_the_optimum(case, kind, away):
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
 @pytest.mark.parametrize("name", sorted(BOOK))
 def test_solve_finds_the_optimum_of_another_solver(name, penalty, positive, intercept):
-    naive = Naive(name, penalty, positive, weighted=True, intercept=intercept, zero_row=True,
-                  n=8, seed=5)
+    naive = Naive(
+        name, penalty, positive, weighted=True, intercept=intercept, zero_row=True, n=8, seed=5
+    )
     best, *_ = naive.optimum()
     r = ac.solve(naive.problem, tol=1e-6, max_passes=20_000)
     scale = max(abs(best), abs(r.dual))
@@ -286,8 +378,12 @@ def test_dual_is_minus_inf_outside(name):
             assert naive.problem.dual(outside) == -INF
     for case, message in (({"penalty": "l1"}, "|u| > l1"), ({"intercept": True}, "sum w y != 0")):
         naive = Naive(name, **case)
-        y = np.array([0.9 * (lo if math.isfinite(lo) and lo < 0 else min(hi, 5.0))
-                      for lo, hi in map(naive.domain, naive.b)])
+        y = np.array(
+            [
+                0.9 * (lo if math.isfinite(lo) and lo < 0 else min(hi, 5.0))
+                for lo, hi in map(naive.domain, naive.b)
+            ]
+        )
         y[1:] *= 0.5
         assert naive.problem.dual(100 * y if name == "squared" else y) == -INF, message
 
@@ -308,12 +404,16 @@ def test_no_certificate_without_a_penalty():
     assert ac.Problem(naive.A, naive.b, l1=1e-9).has_certificate
 
 
-@pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "logistic", "multinomial",
-                                  "poisson"])
+@pytest.mark.parametrize(
+    "loss", ["squared", "huber", "absolute", "logistic", "multinomial", "poisson"]
+)
 def test_null_model_takes_the_best_intercept(loss):
     rng = np.random.default_rng(0)
-    b = {"logistic": np.where(np.arange(40) < 9, 1.0, -1.0), "multinomial": np.arange(40) % 3,
-         "poisson": rng.poisson(5.0, 40) * 1.0}.get(loss, 100.0 + rng.standard_normal(40))
+    b = {
+        "logistic": np.where(np.arange(40) < 9, 1.0, -1.0),
+        "multinomial": np.arange(40) % 3,
+        "poisson": rng.poisson(5.0, 40) * 1.0,
+    }.get(loss, 100.0 + rng.standard_normal(40))
     w = rng.exponential(1.0, 40)
     problem = ac.Problem(np.zeros((40, 2)), b, loss, l2=1.0, sample_weight=w, intercept=True)
     best = problem._null_model_value()
@@ -373,7 +473,8 @@ def null_intercept(naive):
     if naive.name in LINES:
         return float(start)
     slope = lambda c: sum(  # noqa: E731
-        naive.w[i] * naive.slope(c, naive.b[i]) for i in range(naive.n))
+        naive.w[i] * naive.slope(c, naive.b[i]) for i in range(naive.n)
+    )
     return optimize.brentq(slope, -20, 20, xtol=1e-15, rtol=1e-15)
 
 
@@ -387,8 +488,15 @@ def test_l1_max(name, positive, intercept, seed):
     l1 = naive.problem.l1_max()
 
     def at(l1):
-        return ac.Problem(naive.A, naive.b, naive.problem.loss, l1, positive=positive,
-                          intercept=intercept, sample_weight=naive.w)
+        return ac.Problem(
+            naive.A,
+            naive.b,
+            naive.problem.loss,
+            l1,
+            positive=positive,
+            intercept=intercept,
+            sample_weight=naive.w,
+        )
 
     if name not in LINES:
         y = [naive.slope(c, t) for t in naive.b]

@@ -53,11 +53,15 @@ def runs(problem):
 
 
 def test_contenders_are_read(problem):
-    found = contenders("apdc, spdc:adaptive,spdc:lipschitz:batch_size=8:steps=theory,sag:step=.5",
-                       problem)
+    found = contenders(
+        "apdc, spdc:adaptive,spdc:lipschitz:batch_size=8:steps=theory,sag:step=.5", problem
+    )
     assert [c.options for c in found] == [
-        {}, {"sampling": "adaptive"},
-        {"sampling": "lipschitz", "batch_size": 8, "steps": "theory"}, {"step": 0.5}]
+        {},
+        {"sampling": "adaptive"},
+        {"sampling": "lipschitz", "batch_size": 8, "steps": "theory"},
+        {"step": 0.5},
+    ]
     assert [c.solver for c in found] == ["apdc", "spdc", "spdc", "sag"]
     assert found[1].label == "spdc:adaptive"
     assert contenders("auto", problem)[0].solver == "auto"
@@ -71,15 +75,18 @@ def test_the_usual_ones_are_those_that_can(problem):
     assert {"apdc", "spdc", "sag"} <= {c.solver for c in contenders(None, lasso)}
 
 
-@pytest.mark.parametrize("text, words", [
-    ("", "no solver; use some of spdc"),
-    ("spdc,spdc", "spdc is there twice; use --seeds"),
-    ("simplex", "not a solver"),
-    ("dcd:adaptive", 'solver="dcd" has no such option'),
-    ("spdc:often", "sampling='often'"),
-    ("sag:step=3", "step=3"),
-    ("sag:step=big", "step='big'"),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "no solver; use some of spdc"),
+        ("spdc,spdc", "spdc is there twice; use --seeds"),
+        ("simplex", "not a solver"),
+        ("dcd:adaptive", 'solver="dcd" has no such option'),
+        ("spdc:often", "sampling='often'"),
+        ("sag:step=3", "step=3"),
+        ("sag:step=big", "step='big'"),
+    ],
+)
 def test_bad_contenders(problem, text, words):
     with pytest.raises(ValueError, match=words):
         contenders(text, problem)
@@ -100,13 +107,21 @@ def test_every_solver_can_be_compared(name):
 def test_runs_are_those_of_solve(problem, runs):
     """Nothing but the same calls: bits, seeds, and seeds in turn."""
     assert [(r.contender.label, r.seed) for r in runs] == [
-        (label, seed) for seed in (0, 1)
-        for label in ("apdc", "spdc:adaptive", "sag:step=0.25", "pdhg")]
+        (label, seed)
+        for seed in (0, 1)
+        for label in ("apdc", "spdc:adaptive", "sag:step=0.25", "pdhg")
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for run in runs:
-            again = ac.solve(problem, run.contender.solver, tol=1e-7, max_passes=60,
-                             seed=run.seed, **run.contender.options)
+            again = ac.solve(
+                problem,
+                run.contender.solver,
+                tol=1e-7,
+                max_passes=60,
+                seed=run.seed,
+                **run.contender.options,
+            )
             np.testing.assert_array_equal(again.x, run.result.x)
             np.testing.assert_array_equal(again.history.gap, run.result.history.gap)
 
@@ -122,8 +137,12 @@ def test_progress_is_shown_to_the_end(problem):
         yield seen[label].append
 
     runs = compare(problem, contenders("apdc,dcd", problem), seeds=2, watch=watch)
-    assert list(seen) == ["1/4  apdc  seed 0", "2/4  dcd  seed 0", "3/4  apdc  seed 1",
-                          "4/4  dcd  seed 1"]
+    assert list(seen) == [
+        "1/4  apdc  seed 0",
+        "2/4  dcd  seed 0",
+        "3/4  apdc  seed 1",
+        "4/4  dcd  seed 1",
+    ]
     for run, progress in zip(runs, seen.values(), strict=True):
         assert progress[-1].relative_gap == run.result.relative_gap <= progress[-1].tol
         assert progress[0].passes == 0
@@ -138,6 +157,7 @@ def test_an_interrupt_keeps_what_there_is(problem):
             if label.startswith("2/") and progress.passes and not over:
                 over.append(label)
                 raise KeyboardInterrupt
+
         yield show
 
     over = []
@@ -146,8 +166,11 @@ def test_an_interrupt_keeps_what_there_is(problem):
 
 
 def test_first_below():
-    history = History(passes=np.array([0, 5, 10]), seconds=np.array([0.1, 0.2, 0.4]),
-                      relative_gap=np.array([1.0, 1e-3, 1e-5]))
+    history = History(
+        passes=np.array([0, 5, 10]),
+        seconds=np.array([0.1, 0.2, 0.4]),
+        relative_gap=np.array([1.0, 1e-3, 1e-5]),
+    )
     assert first_below(history, 1e-3) == (5, 0.2)
     assert first_below(history, 9e-4) == (10, 0.4)
     assert first_below(history, 1e-9) is None
@@ -171,8 +194,9 @@ def test_csv_has_every_check(runs):
     mine = [row for row in table if row["solver"] == "spdc:adaptive" and row["seed"] == "1"]
     history = next(r for r in runs if r.contender.label == "spdc:adaptive" and r.seed == 1)
     for name in History.columns:
-        np.testing.assert_array_equal([float(row[name]) for row in mine],
-                                      getattr(history.result.history, name))
+        np.testing.assert_array_equal(
+            [float(row[name]) for row in mine], getattr(history.result.history, name)
+        )
 
 
 def test_card(problem):
@@ -218,8 +242,13 @@ class Page(HTMLParser):
 
 
 def make_page(runs, problem, title="T"):
-    return render(runs, problem, title=title, command="adacoord compare X",
-                  settings={"tol": 1e-7, "seeds": 2, "max_seconds": None})
+    return render(
+        runs,
+        problem,
+        title=title,
+        command="adacoord compare X",
+        settings={"tol": 1e-7, "seeds": 2, "max_seconds": None},
+    )
 
 
 def test_page_structure(runs, problem):
@@ -229,8 +258,9 @@ def test_page_structure(runs, problem):
     assert "http" not in re.sub(r"http-equiv|http://www\.w3\.org/2000/svg", "", text)
     assert "default-src 'none'" in text and "prefers-color-scheme: dark" in text
     assert "width=device-width" in text
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>',
-                                text)[1])
+    data = json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1]
+    )
     assert len(data["curves"]) == 8 and data["tol"] == 1e-7
     curve, history = data["curves"][0], runs[0].result.history
     assert curve["passes"] == history.passes.tolist()
@@ -252,8 +282,7 @@ def test_names_cannot_break_the_page(runs, problem):
 
 
 def test_gaps_of_zero_and_infinity_are_left_out(runs, problem):
-    history = History(*(np.array([0.0, 1.0, 2.0]) for _ in range(6)),
-                      np.array([np.inf, 1e-5, 0.0]))
+    history = History(*(np.array([0.0, 1.0, 2.0]) for _ in range(6)), np.array([np.inf, 1e-5, 0.0]))
     result = type(runs[0].result)(**(runs[0].result.__dict__ | {"history": history}))
     text = make_page([type(runs[0])(runs[0].contender, 0, result)], problem)
     assert '"gap":[null,1e-05,null]' in text
@@ -288,8 +317,17 @@ def invoke(*arguments):
 
 
 def test_command(file, tmp_path):
-    result = invoke(file, "--solvers", "apdc,spdc:adaptive,lbfgs", "--seeds", 2, "--report",
-                    tmp_path / "r.html", "--csv", tmp_path / "r.csv")
+    result = invoke(
+        file,
+        "--solvers",
+        "apdc,spdc:adaptive,lbfgs",
+        "--seeds",
+        2,
+        "--report",
+        tmp_path / "r.html",
+        "--csv",
+        tmp_path / "r.csv",
+    )
     assert result.exit_code == 0, result.output
     assert "spdc:adaptive" in result.output and "relative" in result.output
     page = (tmp_path / "r.html").read_text()
@@ -314,15 +352,18 @@ def test_exit_codes(file, tmp_path):
     assert invoke(file, "--solvers", "apdc,pdhg", "--max-passes", 60).exit_code == 0
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (["--report", "gone/r.html"], "--report gone/r.html: there is no such folder"),
-    (["--csv", "gone/r.csv"], "--csv gone/r.csv: there is no such folder"),
-    (["--seeds", "0"], "--seeds 0"),
-    (["--solvers", "simplex"], "not a solver"),
-    (["--solvers", "lbfgs", "--l1", "0.1"], "takes no penalty but l2"),
-    (["--tol", "-1"], "tol=-1.0"),
-    (["--max-passes", "0"], "max_passes=0"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--report", "gone/r.html"], "--report gone/r.html: there is no such folder"),
+        (["--csv", "gone/r.csv"], "--csv gone/r.csv: there is no such folder"),
+        (["--seeds", "0"], "--seeds 0"),
+        (["--solvers", "simplex"], "not a solver"),
+        (["--solvers", "lbfgs", "--l1", "0.1"], "takes no penalty but l2"),
+        (["--tol", "-1"], "tol=-1.0"),
+        (["--max-passes", "0"], "max_passes=0"),
+    ],
+)
 def test_bad_input_before_any_work(file, arguments, words):
     result = invoke(file, *arguments)
     assert isinstance(result.exception, (ValueError, OSError)) and words in str(result.exception)
@@ -341,8 +382,9 @@ def test_plots(file, tmp_path):
         error = invoke(file, "--plot", tmp_path / "p.png").exception
         assert "adacoord[plot]" in str(error)
         pytest.skip("matplotlib is not installed: only the complaint about that was tested")
-    result = invoke(file, "--solvers", "apdc,sag", "--plot", tmp_path / "p.png", "--plot",
-                    tmp_path / "p.svg")
+    result = invoke(
+        file, "--solvers", "apdc,sag", "--plot", tmp_path / "p.png", "--plot", tmp_path / "p.svg"
+    )
     assert result.exit_code == 0, result.output
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "p.svg").read_text()

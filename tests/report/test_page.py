@@ -17,14 +17,16 @@ import adacoord as ac
 from adacoord.report.html import render
 from adacoord.report.runs import compare, contenders
 
-BROWSER = next((p for n in ("chromium", "chromium-browser", "google-chrome")
-                if (p := shutil.which(n))), None)
+BROWSER = next(
+    (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
+)
 
 
 @pytest.fixture(scope="module")
 def browser():
     playwright = pytest.importorskip(
-        "playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+        "playwright.sync_api", reason="Playwright is not installed: pip install playwright"
+    )
     if BROWSER is None:
         pytest.skip("no Chromium on the path: install Debian's chromium")
     with playwright.sync_playwright() as p:
@@ -42,8 +44,15 @@ def report(tmp_path_factory):
     who = contenders("apdc,spdc,spdc:adaptive,dcd,sag,lbfgs", problem)
     runs = compare(problem, who, seeds=2, tol=1e-9, max_passes=150)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render(runs, problem, title="toy: logistic", command="adacoord compare toy",
-                           settings={"tol": 1e-9, "seeds": 2}))
+    path.write_text(
+        render(
+            runs,
+            problem,
+            title="toy: logistic",
+            command="adacoord compare toy",
+            settings={"tol": 1e-9, "seeds": 2},
+        )
+    )
     return path
 
 
@@ -125,8 +134,7 @@ def test_dark(page):
 @pytest.mark.parametrize("page", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
 def test_phone(page):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360  # nothing sticks out
-    size = page.evaluate(
-        "document.querySelector('.chart text').getBoundingClientRect().height")
+    size = page.evaluate("document.querySelector('.chart text').getBoundingClientRect().height")
     assert size >= 10  # readable
     for button in page.locator("#legend button").all():
         assert button.bounding_box()["height"] >= 30  # a finger hits it
@@ -144,4 +152,5 @@ def test_a_resize_draws_anew(page):
     before = page.locator(".chart svg").first.get_attribute("viewBox")
     page.set_viewport_size({"width": 500, "height": 700})
     page.wait_for_function(
-        f"document.querySelector('.chart svg').getAttribute('viewBox') !== '{before}'")
+        f"document.querySelector('.chart svg').getAttribute('viewBox') !== '{before}'"
+    )

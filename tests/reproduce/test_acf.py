@@ -58,14 +58,17 @@ def test_chain_against_a_naive_one(repeats):
 def test_table_1(epsilon, delta, strategies):
     for p3, rate, _ in strategies:
         found = acf_markov.progress_rates(
-            acf_markov.coupling(epsilon, delta), p3, 1_000_000, repeats=False)
+            acf_markov.coupling(epsilon, delta), p3, 1_000_000, repeats=False
+        )
         assert found.overall == pytest.approx(rate, abs=0.002)
 
 
 def test_the_print_itself_meets_the_rules_of_table_1():
     """With its R_i taken for those of g'Qg/2, and none for f."""
-    blocks = [[acf_markov.Rates(rate, np.zeros(3), np.array([a, a, b]))
-               for _, rate, (a, b) in strategies] for *_, strategies in acf_markov.PAPER]
+    blocks = [
+        [acf_markov.Rates(rate, np.zeros(3), np.array([a, a, b])) for _, rate, (a, b) in strategies]
+        for *_, strategies in acf_markov.PAPER
+    ]
     found = acf_markov.judge(blocks, CORRECTED)
     assert found["rates"] == found["parts"] == 0.0
     assert found["tuned"] == pytest.approx(0.775 / 0.511)
@@ -90,8 +93,10 @@ def test_violation_is_the_slope_of_the_sum():
     A, b, problem = lasso()
     x = np.where(np.arange(15) % 3 == 0, 0.0, np.linspace(-1.0, 1.0, 15))
     slope, value = A.T @ (A @ x - b), 40 * 0.02
-    naive = [abs(s + math.copysign(value, v)) if v else max(abs(s) - value, 0.0)
-             for s, v in zip(slope, x, strict=True)]
+    naive = [
+        abs(s + math.copysign(value, v)) if v else max(abs(s) - value, 0.0)
+        for s, v in zip(slope, x, strict=True)
+    ]
     assert acf_lasso.violation(problem, x) == pytest.approx(max(naive))
     best = ac.solve(problem, tol=1e-14, max_passes=10_000).x
     assert acf_lasso.violation(problem, best) < 1e-5 < acf_lasso.violation(problem, np.zeros(15))
@@ -114,9 +119,14 @@ def test_descent_stops_by_rule_and_by_gap(order):
 
 
 def test_the_print_itself_meets_the_rules_of_table_3():
-    pairs = [tuple(acf_lasso.Work(iterations, operations, 1.0, True)
-                   for iterations, operations in (row[:2], row[2:]))
-             for table in acf_lasso.PAPER.values() for row in table.values()]
+    pairs = [
+        tuple(
+            acf_lasso.Work(iterations, operations, 1.0, True)
+            for iterations, operations in (row[:2], row[2:])
+        )
+        for table in acf_lasso.PAPER.values()
+        for row in table.values()
+    ]
     found = acf_lasso.judge(pairs)
     assert found["slower"] == pytest.approx(6.42 / 4.55)
     assert found["iterations"] == pytest.approx(264 / 3.88, rel=1e-3)
@@ -162,14 +172,23 @@ def test_short_runs_are_repeated_and_the_least_seconds_count():
     seconds = {"short": iter([0.2, 0.4]), "long": iter([])}
     found = acf_svm.in_turn(
         {name: lambda name=name: Fit(next(seconds[name]), 7.0, True) for name in seconds},
-        {"short": Fit(0.3, 7.0, True), "long": Fit(2.0, 7.0, True)})
+        {"short": Fit(0.3, 7.0, True), "long": Fit(2.0, 7.0, True)},
+    )
     assert (found["short"].seconds, found["long"].seconds) == (0.2, 2.0)
 
 
 def test_ratios_leave_out_what_neither_finished():
-    fits = {(label, "gap", C): Fit(s, s, done) for label, C, s, done in (
-        (SAME, 1.0, 6.0, True), (ACF, 1.0, 3.0, True), (SAME, 10.0, 50.0, False),
-        (ACF, 10.0, 10.0, True), (SAME, 100.0, 9.0, False), (ACF, 100.0, 9.0, False))}
+    fits = {
+        (label, "gap", C): Fit(s, s, done)
+        for label, C, s, done in (
+            (SAME, 1.0, 6.0, True),
+            (ACF, 1.0, 3.0, True),
+            (SAME, 10.0, 50.0, False),
+            (ACF, 10.0, 10.0, True),
+            (SAME, 100.0, 9.0, False),
+            (ACF, 100.0, 9.0, False),
+        )
+    }
     found = Contest("x", (1.0, 10.0, 100.0), fits, [1.0, 3.0, 2.0])
     assert found.ratios(SAME, "gap") == [2.0, 5.0] and found.best_is_inside
     assert found.ratios(SAME, "gap", "visits", least=10.0) == [5.0]
@@ -181,12 +200,14 @@ def test_ratios_leave_out_what_neither_finished():
 
 def test_the_print_itself_meets_the_rules_of_appendix_b():
     """Those of iterations and seconds; ends are not printed."""
+
     def contest(name):
         fits = {}
         for eps in EPS:
             for label, paper in ((LIBLINEAR, LIBLINEAR), (SAME, LIBLINEAR), (ACF, ACF)):
                 for C, (seconds, visits) in zip(
-                        acf_svm.COSTS, acf_svm.PAPER[name, paper, eps], strict=True):
+                    acf_svm.COSTS, acf_svm.PAPER[name, paper, eps], strict=True
+                ):
                     fits[label, eps, C] = Fit(seconds, visits, True)
         return Contest(name, acf_svm.COSTS, fits, [1.0, 2.0, 3.0, 2.0, 1.0, 1.0])
 
@@ -196,5 +217,8 @@ def test_the_print_itself_meets_the_rules_of_appendix_b():
     visits = [r for found in texts for eps in EPS for r in found.ratios(SAME, eps, "visits", 1.0)]
     assert acf_svm.share_above_one(visits) == 1.0
     covtype = contest("covtype")
-    assert all(acf_svm.typical(covtype.ratios(SAME, eps, what)) < 1.0
-               for eps in EPS for what in ("seconds", "visits"))
+    assert all(
+        acf_svm.typical(covtype.ratios(SAME, eps, what)) < 1.0
+        for eps in EPS
+        for what in ("seconds", "visits")
+    )

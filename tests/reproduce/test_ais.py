@@ -30,8 +30,9 @@ def data(n=40, d=6, density=0.6):
 @pytest.fixture(params=["dense", "csr"])
 def problem(request):
     A, b = data()
-    return ac.Problem(A if request.param == "dense" else sparse.csr_matrix(A), b, "smooth_hinge",
-                      l2=0.05)
+    return ac.Problem(
+        A if request.param == "dense" else sparse.csr_matrix(A), b, "smooth_hinge", l2=0.05
+    )
 
 
 # ---- Algorithm 1, step by step -------------------------------------------------------------------
@@ -113,7 +114,8 @@ def test_theta_t_by_hand():
     # (1/2 + .75/.5) 1 + (1/2 + .25/1.5) 4 over (1/2 + 1) 1 + (1/2 + 1) 4
     expected = (2.0 + (0.5 + 1 / 6) * 4) / 7.5
     assert ais_theory.contraction(np.array([1.0, -2.0]), p, before, 1.0, 1.0) == pytest.approx(
-        expected)
+        expected
+    )
 
 
 def test_theta_t_keeps_the_corrected_theta_at_constant_p(problem):
@@ -124,7 +126,8 @@ def test_theta_t_keeps_the_corrected_theta_at_constant_p(problem):
         w = rng.exponential(size=40) ** 3
         p = 0.2 / 40 + 0.8 * w / w.sum()
         assert ais_theory.contraction(rng.standard_normal(40), p, p, chain.sigma, 1.0) <= (
-            chain.theta + 1e-12)
+            chain.theta + 1e-12
+        )
 
 
 def test_rho_t_by_hand():
@@ -148,8 +151,9 @@ def test_watch_sees_the_run(problem):
         before = chain.p
         chain.advance(1)
         if t in looks:
-            found.append(ais_theory.contraction(
-                chain.y - case.dual_point, chain.p, before, chain.sigma, 1.0))
+            found.append(
+                ais_theory.contraction(chain.y - case.dual_point, chain.p, before, chain.sigma, 1.0)
+            )
     np.testing.assert_allclose(watch.seen[:10, 1], found, rtol=1e-9)
 
 
@@ -181,7 +185,14 @@ def test_ratio_of_a_run_that_goes_nowhere(end):
 def test_rows_of_the_table():
     short = seen([0, 10], [1.0, 1e-2])
     assert ais_runs.row("a2a", "practical", {"US": short, "LIS": SLOW, "AIS": FAST}, 0.0) == [
-        "a2a", "practical", "(1.0e-02)", "16", "8", "0.2", "0.5"]
+        "a2a",
+        "practical",
+        "(1.0e-02)",
+        "16",
+        "8",
+        "0.2",
+        "0.5",
+    ]
 
 
 def test_lead_is_over_the_better():
@@ -206,7 +217,10 @@ def trace_rate(problem):
 def test_theorem_2_has_the_others_with_their_theory():
     runs = {(label, steps): (label, steps) for label in ais_runs.SAMPLING for steps in ais.STEPS}
     assert ais.rivals(runs, "theory2") == {
-        "US": ("US", "theory"), "LIS": ("LIS", "theory"), "AIS": ("AIS", "theory2")}
+        "US": ("US", "theory"),
+        "LIS": ("LIS", "theory"),
+        "AIS": ("AIS", "theory2"),
+    }
     assert ais.rivals(runs, "practical")["US"] == ("US", "practical")
 
 

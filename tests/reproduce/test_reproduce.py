@@ -220,18 +220,25 @@ def test_compact_keeps_the_picture():
     text = (
         '<svg>\n <style>*{a: b}</style>\n <!-- $10^{-5}$ -->\n <g id="line2d_1">\n'
         + f'  <path d="M 1.234567 2 \nL 3.25 4.00001 " style="{style}"/>\n' * 3
-        + '  <path id="m1" d="M 0 1" style="fill: red"/>\n </g>\n</svg>\n')
+        + '  <path id="m1" d="M 0 1" style="fill: red"/>\n </g>\n</svg>\n'
+    )
     assert compact(text) == (
-        "<svg>\n<style>*{a: b}.s0{" + style + "}</style>\n<g>\n"
+        "<svg>\n<style>*{a: b}.s0{"
+        + style
+        + "}</style>\n<g>\n"
         + '<path d="M 1.2 2 L 3.2 4.0 " class="s0"/>\n' * 3
-        + '<path id="m1" d="M 0 1" style="fill: red"/>\n</g>\n</svg>\n')
+        + '<path id="m1" d="M 0 1" style="fill: red"/>\n</g>\n</svg>\n'
+    )
 
 
 def found(lab):
     lab.remarks.append("a stand-in.")
     return Findings(
-        {"a": math.inf}, [[Panel("p", [Curve("SPDC", [0, 1], [1.0, 0.1])])]],
-        [Table("A table", ["set", "passes"], [["a9a", "3"]])], ["a remark."])
+        {"a": math.inf},
+        [[Panel("p", [Curve("SPDC", [0, 1], [1.0, 0.1])])]],
+        [Table("A table", ["set", "passes"], [["a9a", "3"]])],
+        ["a remark."],
+    )
 
 
 @pytest.fixture
@@ -240,10 +247,12 @@ def fake(monkeypatch):
         raise Missing("url is not at hand")
 
     known = {
-        "spdc-fig8": Entry("spdc-fig8", "Figure 8", "it is fast.",
-                           (Rule("a", "passes", at_most=3.0),), found),
-        "acf-fig9": Entry("acf-fig9", "Figure 9", "so is it.",
-                          (Rule("b", "passes", at_most=3.0),), absent),
+        "spdc-fig8": Entry(
+            "spdc-fig8", "Figure 8", "it is fast.", (Rule("a", "passes", at_most=3.0),), found
+        ),
+        "acf-fig9": Entry(
+            "acf-fig9", "Figure 9", "so is it.", (Rule("b", "passes", at_most=3.0),), absent
+        ),
     }
     monkeypatch.setattr(command, "entries", lambda: known)
     return known
@@ -255,9 +264,16 @@ def test_command_writes_page_figure_and_record(fake, tmp_path):
     assert "spdc-fig8: does not hold" in done.output
     assert "acf-fig9: not run" in done.output
     text = (tmp_path / "reproduction.md").read_text()
-    for part in ("| passes | at most 3 | never | not met |", "- a stand-in.", "- a remark.",
-                 "![spdc-fig8](reproduction/spdc-fig8.svg)", "| a9a | 3 |", "url is not at hand",
-                 "adacoord reproduce spdc-fig8 --quick", "**not run**"):
+    for part in (
+        "| passes | at most 3 | never | not met |",
+        "- a stand-in.",
+        "- a remark.",
+        "![spdc-fig8](reproduction/spdc-fig8.svg)",
+        "| a9a | 3 |",
+        "url is not at hand",
+        "adacoord reproduce spdc-fig8 --quick",
+        "**not run**",
+    ):
         assert part in text
     assert (tmp_path / "reproduction" / "spdc-fig8.svg").exists()
     kept = json.loads((tmp_path / "reproduction" / "spdc-fig8.json").read_text())
@@ -277,12 +293,15 @@ def test_list():
     assert "spdc-fig1" in done.output
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    ([], "no entry was named"),
-    (["spdc-fig77"], "spdc-fig77: there is no such entry"),
-    (["all", "--normalize", "columns"], "--normalize columns"),
-    (["all", "--output", "nowhere"], "--output nowhere"),
-])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "no entry was named"),
+        (["spdc-fig77"], "spdc-fig77: there is no such entry"),
+        (["all", "--normalize", "columns"], "--normalize columns"),
+        (["all", "--output", "nowhere"], "--output nowhere"),
+    ],
+)
 def test_bad_words(words, message):
     done = CliRunner().invoke(app, ["reproduce", *words])
     assert isinstance(done.exception, ValueError)

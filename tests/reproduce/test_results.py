@@ -9,8 +9,9 @@ from pathlib import Path
 from adacoord.reproduce import entries, page
 
 DOCS = Path(__file__).parents[2] / "docs"
-RECORDS = [json.loads((DOCS / "reproduction" / f"{name}.json").read_text("utf-8"))
-           for name in entries()]
+RECORDS = [
+    json.loads((DOCS / "reproduction" / f"{name}.json").read_text("utf-8")) for name in entries()
+]
 
 
 def test_every_entry_was_run_in_full():

@@ -117,9 +117,11 @@ def test_judge_is_the_problem_before_its_perturbation(case):
 def test_perturbed_problems_reach_the_accuracy(case):
     _, data = case
     levels = (0.1, 0.03)
-    for x, y in (spdc_rates.by_accuracy_flat(data.A, data.A.sum(axis=1) + data.b, levels),
-                 spdc_rates.by_accuracy_kinked(data.A, data.b, 1e-2, levels),
-                 spdc_rates.by_accuracy_neither(data.A, data.b, 1e-2, levels)):
+    for x, y in (
+        spdc_rates.by_accuracy_flat(data.A, data.A.sum(axis=1) + data.b, levels),
+        spdc_rates.by_accuracy_kinked(data.A, data.b, 1e-2, levels),
+        spdc_rates.by_accuracy_neither(data.A, data.b, 1e-2, levels),
+    ):
         np.testing.assert_allclose(x, [10.0, 100.0 / 3.0])
         assert np.isfinite(y).all()
 
@@ -128,8 +130,9 @@ def test_best_step_of_sag_is_the_best(case):
     here, data = case
     problem = here.case(data, "smooth_hinge", 1e-3)
     step = adaspdc.best_sag_step(here, problem, 10)
-    ends = {s: trace(problem.problem, "sag", passes=10, step=s).primal[-1]
-            for s in adaspdc.SAG_STEPS}
+    ends = {
+        s: trace(problem.problem, "sag", passes=10, step=s).primal[-1] for s in adaspdc.SAG_STEPS
+    }
     assert step == min(ends, key=ends.get)
 
 

@@ -42,8 +42,10 @@ def check_batches(p, order, m):
     counts = np.bincount(order, minlength=p.size)
     certain = p >= 1.0
     assert np.all(counts[certain] == batches.shape[0])
-    tails = np.minimum(stats.binom.cdf(counts, batches.shape[0], p),
-                       stats.binom.sf(counts - 1, batches.shape[0], p))[~certain]
+    tails = np.minimum(
+        stats.binom.cdf(counts, batches.shape[0], p),
+        stats.binom.sf(counts - 1, batches.shape[0], p),
+    )[~certain]
     assert np.all(tails > RARE / p.size)
     # together: the standardised squares are no larger than independent rows would have them
     z = (counts - p * batches.shape[0])[~certain]
@@ -65,10 +67,19 @@ def test_uniform(n):
         check_single(sampler.p, order)
 
 
-@pytest.mark.parametrize("weights", [
-    np.ones(1), np.array([1.0, 3.0]), np.ones(50), np.arange(1.0, 40.0), heavy(200),
-    np.r_[1e-9, 1.0, 1e9], np.r_[np.full(99, 1e-3), 1.0],
-], ids=["one", "two", "equal", "linear", "heavy", "extreme", "one long"])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.ones(1),
+        np.array([1.0, 3.0]),
+        np.ones(50),
+        np.arange(1.0, 40.0),
+        heavy(200),
+        np.r_[1e-9, 1.0, 1e9],
+        np.r_[np.full(99, 1e-3), 1.0],
+    ],
+    ids=["one", "two", "equal", "linear", "heavy", "extreme", "one long"],
+)
 def test_weighted(weights):
     p = weights / weights.sum()
     sampler = Weighted(p)
@@ -92,8 +103,9 @@ def test_alias_table_holds_the_probabilities(weights):
 
 def test_norm_mixture():
     # alpha = .25, norms 1 2 5 (sum 8): .75/3 + .25 R_i/8
-    np.testing.assert_allclose(norm_mixture(np.array([1.0, 2.0, 5.0]), 0.25),
-                               [0.28125, 0.3125, 0.40625], rtol=1e-14)
+    np.testing.assert_allclose(
+        norm_mixture(np.array([1.0, 2.0, 5.0]), 0.25), [0.28125, 0.3125, 0.40625], rtol=1e-14
+    )
 
 
 # ---- blocks ------------------------------------------------------------------------------------
@@ -159,14 +171,31 @@ def test_inclusion_probabilities_refuse_more_rows_than_there_are():
         inclusion_probabilities(np.ones(3), 4)
 
 
-@pytest.mark.parametrize("weights, m", [
-    (np.ones(30), 1), (np.ones(30), 7), (np.arange(1.0, 31.0), 1), (np.arange(1.0, 31.0), 5),
-    (np.arange(1.0, 31.0), 28), (np.arange(1.0, 31.0), 29), (np.arange(1.0, 31.0), 30),
-    (heavy(200), 1), (heavy(200), 10), (heavy(200), 150), (heavy(200), 199), (heavy(200), 200),
-    (heavy(2000, 1), 16), (np.r_[np.ones(500), 80.0], 4), (np.r_[80.0, np.ones(500)], 8),
-    (np.r_[1e6, 1e6, np.ones(50)], 3), (np.r_[1e6, 1e6, np.ones(50)], 2), (np.ones(1), 1),
-    (np.r_[np.full(2, 3.0), np.ones(3)], 2),
-], ids=lambda v: f"{v.size} rows" if isinstance(v, np.ndarray) else f"m={v}")
+@pytest.mark.parametrize(
+    "weights, m",
+    [
+        (np.ones(30), 1),
+        (np.ones(30), 7),
+        (np.arange(1.0, 31.0), 1),
+        (np.arange(1.0, 31.0), 5),
+        (np.arange(1.0, 31.0), 28),
+        (np.arange(1.0, 31.0), 29),
+        (np.arange(1.0, 31.0), 30),
+        (heavy(200), 1),
+        (heavy(200), 10),
+        (heavy(200), 150),
+        (heavy(200), 199),
+        (heavy(200), 200),
+        (heavy(2000, 1), 16),
+        (np.r_[np.ones(500), 80.0], 4),
+        (np.r_[80.0, np.ones(500)], 8),
+        (np.r_[1e6, 1e6, np.ones(50)], 3),
+        (np.r_[1e6, 1e6, np.ones(50)], 2),
+        (np.ones(1), 1),
+        (np.r_[np.full(2, 3.0), np.ones(3)], 2),
+    ],
+    ids=lambda v: f"{v.size} rows" if isinstance(v, np.ndarray) else f"m={v}",
+)
 def test_weighted_batches(weights, m):
     sampler = WeightedBatches(weights, m, generator(6))
     assert sampler.batch_size == m

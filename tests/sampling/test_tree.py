@@ -208,12 +208,17 @@ def batch_of_draws(tree, n, delta, size, state):
 
 
 def batch_of_updates(tree, index, weights):
-    tree_updates(tree, np.asarray(index, dtype=np.int64), np.asarray(weights, dtype=float),
-                 np.zeros(len(index), np.uint64))
+    tree_updates(
+        tree,
+        np.asarray(index, dtype=np.int64),
+        np.asarray(weights, dtype=float),
+        np.zeros(len(index), np.uint64),
+    )
 
 
-@given(WEIGHTS, st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), st.integers(0, 40),
-       st.integers(0, 2**63))
+@given(
+    WEIGHTS, st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), st.integers(0, 40), st.integers(0, 2**63)
+)
 @settings(deadline=None)
 def test_many_draws_are_single_draws(weights, delta, size, seed):
     """Bit for bit, from the same random numbers, which both use up alike."""

@@ -9,12 +9,18 @@ from scipy import sparse
 import adacoord as ac
 
 GAMMA = {"squared": 1.0, "smooth_hinge": 1.0, "logistic": 4.0}
-PENALTIES = {"l2": (0.0, 0.01, False), "l1+l2": (0.01, 0.01, False),
-             "positive": (0.005, 0.02, True)}
+PENALTIES = {
+    "l2": (0.0, 0.01, False),
+    "l1+l2": (0.01, 0.01, False),
+    "positive": (0.005, 0.02, True),
+}
 SAMPLINGS = ["uniform", "lipschitz", "adaptive"]
 #: Other than the defaults, of what each sampling takes.
-MIXTURES = {"uniform": {}, "lipschitz": {"delta": (0.1, 0.6), "delta_passes": 7},
-            "adaptive": {"delta": (0.1, 0.6), "delta_passes": 7, "kappa": 0.8}}
+MIXTURES = {
+    "uniform": {},
+    "lipschitz": {"delta": (0.1, 0.6), "delta_passes": 7},
+    "adaptive": {"delta": (0.1, 0.6), "delta_passes": 7, "kappa": 0.8},
+}
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 
 

@@ -123,13 +123,16 @@ class NaiveSPDC:
             new = self.y.copy()
             for i in batch:
                 new[i] = dual_prox(
-                    self.loss, self.features[i] @ self.xbar, self.b[i], self.y[i], self.sigma[i],
-                    self.delta_y, self.center_y[i],
+                    self.loss,
+                    self.features[i] @ self.xbar,
+                    self.b[i],
+                    self.y[i],
+                    self.sigma[i],
+                    self.delta_y,
+                    self.center_y[i],
                 )
                 direction += self.W[i] * (new[i] - self.y[i]) * self.features[i] / (N * self.p[i])
-            x = prox(
-                self.x, u + direction, self.tau, self.penalty, self.delta_x, self.center_x
-            )
+            x = prox(self.x, u + direction, self.tau, self.penalty, self.delta_x, self.center_x)
             x[-1] = self.x[-1] - self.tau * (u + direction)[-1]
             self.xbar = x + self.theta * (x - self.x)
             self.x, self.y = x, new
@@ -172,8 +175,9 @@ def simplex_prox(z, b, y, s):
     def p(nu):
         return s * np.real(wrightomega(t + nu - np.log(s)))
 
-    nu = brentq(lambda nu: p(nu).sum() - 1.0, -t.max() - 50, 50 - t.min() + 1 / s, xtol=1e-14,
-                rtol=1e-15)
+    nu = brentq(
+        lambda nu: p(nu).sum() - 1.0, -t.max() - 50, 50 - t.min() + 1 / s, xtol=1e-14, rtol=1e-15
+    )
     return p(nu) / p(nu).sum() - np.eye(y.size)[b]
 
 
@@ -290,12 +294,25 @@ def ais_pass(naive, order, weights, base, delta, kappa, shorter):
 
 def ideal_frequencies(naive, base, delta, kappa):
     """N p_i of eq. 12: the gradient maps G_sigma of all rows at xbar (eq. 11, its sign mended)."""
-    maps = np.array([
-        naive.W[i] ** 0.5 / base[i] * abs(dual_prox(
-            naive.loss, naive.features[i] @ naive.xbar, naive.b[i], naive.y[i], base[i],
-            naive.delta_y, naive.center_y[i]) - naive.y[i])
-        for i in naive.rows
-    ])
+    maps = np.array(
+        [
+            naive.W[i] ** 0.5
+            / base[i]
+            * abs(
+                dual_prox(
+                    naive.loss,
+                    naive.features[i] @ naive.xbar,
+                    naive.b[i],
+                    naive.y[i],
+                    base[i],
+                    naive.delta_y,
+                    naive.center_y[i],
+                )
+                - naive.y[i]
+            )
+            for i in naive.rows
+        ]
+    )
     return adaptive_frequencies(maps**kappa, delta)
 
 
@@ -432,7 +449,11 @@ def smooth_optimum(A, b, loss, penalty, w=1.0, intercept=False, gtol=1e-13):
     bounds = [(0, None)] * d + [(0, 0 if positive else None)] * d if split else [(None, None)] * d
     bounds += [(None, None)] * intercept
     found = minimize(
-        value, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds,
+        value,
+        np.zeros(len(bounds)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
         options={"maxiter": 20_000, "maxfun": 10**6, "ftol": 0, "gtol": gtol, "maxcor": 30},
     )
     x = found.x[:d] - found.x[d : 2 * d] if split else found.x[:d]
@@ -476,8 +497,10 @@ def interior_point(H, f, G, h, iterations=100):
             step = np.linalg.solve(K, np.r_[-dual, shift / q - primal])
             step, dq = step[: f.size], step[f.size :]
             ds = -primal - G @ step
-            a = [min(1.0, *(-u[d < 0] / d[d < 0])) if (d < 0).any() else 1.0
-                 for u, d in ((s, ds), (q, dq))]
+            a = [
+                min(1.0, *(-u[d < 0] / d[d < 0])) if (d < 0).any() else 1.0
+                for u, d in ((s, ds), (q, dq))
+            ]
             if not corrector:
                 sigma = (((s + a[0] * ds) @ (q + a[1] * dq)) / h.size / mu) ** 3
                 shift = s * q + ds * dq - sigma * mu

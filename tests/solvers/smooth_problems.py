@@ -22,8 +22,11 @@ def make(loss, n, d, seed=0):
     A = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6) + 0.3
     A[A == 0.3] = 0.0
     z = A @ rng.standard_normal(d) / np.sqrt(d) + 0.4 + rng.standard_t(2, n)
-    b = {"classification": np.where(z > 0, 1.0, -1.0), "regression": z,
-         "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3)))}[losses.LOSSES[loss].task]
+    b = {
+        "classification": np.where(z > 0, 1.0, -1.0),
+        "regression": z,
+        "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3))),
+    }[losses.LOSSES[loss].task]
     if losses.LOSSES[loss].task == "classification":
         b[:2] = 1.0, -1.0
     return A, b

@@ -48,8 +48,9 @@ def takes(name, penalty):
     return True
 
 
-CASES = [(name, penalty) for name in ("auto", *SOLVERS) for penalty in PENALTIES
-         if takes(name, penalty)]
+CASES = [
+    (name, penalty) for name in ("auto", *SOLVERS) for penalty in PENALTIES if takes(name, penalty)
+]
 
 
 def test_all_solvers_take_a_smooth_loss():

@@ -29,8 +29,11 @@ def make(loss, n=60, d=15, seed=0):
     A = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6)
     z = A @ rng.standard_normal(d) + 0.4 + rng.standard_t(2, n)
     task = LOSSES[loss].task
-    return A, {"classification": np.where(z > 0, 1.0, -1.0), "regression": z,
-               "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3)))}[task]
+    return A, {
+        "classification": np.where(z > 0, 1.0, -1.0),
+        "regression": z,
+        "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3))),
+    }[task]
 
 
 def as_storage(A, storage):
@@ -52,18 +55,27 @@ def solved(loss, penalty, seed, weighted=False):
 
 def pairs(losses):
     """The solvers, each with the losses the registry lets it take."""
+
     def takes(needs, loss):
         return (loss.gamma > 0.0 or "smooth" not in needs) and (
-            loss.differentiable or "differentiable" not in needs)
+            loss.differentiable or "differentiable" not in needs
+        )
 
-    return [(name, loss) for name in SOLVERS for loss in losses
-            if takes(SOLVERS[name].needs, LOSSES[loss]())]
+    return [
+        (name, loss)
+        for name in SOLVERS
+        for loss in losses
+        if takes(SOLVERS[name].needs, LOSSES[loss]())
+    ]
 
 
 def penalties(name):
     """Those the solver takes."""
-    return {kind: penalty for kind, penalty in PENALTIES.items()
-            if penalty[0] == 0.0 or "quadratic" not in SOLVERS[name].needs}
+    return {
+        kind: penalty
+        for kind, penalty in PENALTIES.items()
+        if penalty[0] == 0.0 or "quadratic" not in SOLVERS[name].needs
+    }
 
 
 #: The solvers of l1 + l2.
@@ -72,8 +84,11 @@ GENERAL = [name for name in SOLVERS if len(penalties(name)) == len(PENALTIES)]
 
 def penalties(name):
     """Those the solver takes."""
-    return {kind: penalty for kind, penalty in PENALTIES.items()
-            if penalty[0] == 0.0 or "quadratic" not in SOLVERS[name].needs}
+    return {
+        kind: penalty
+        for kind, penalty in PENALTIES.items()
+        if penalty[0] == 0.0 or "quadratic" not in SOLVERS[name].needs
+    }
 
 
 #: The solvers of l1 + l2.
@@ -106,8 +121,10 @@ GROUPS = np.minimum(np.arange(60) // 4, 13)
 VARIANTS = [
     *(("spdc", {"sampling": s}) for s in ("lipschitz", "weighted", "adaptive")),
     *(("spdc", {"sampling": s, "steps": "theory"}) for s in ("uniform", "weighted", "adaptive")),
-    ("spdc", {"sampling": "adaptive", "steps": "theory2"}), ("spdc", {"batch_size": 4}),
-    ("adaspdc", {"batch_size": 4}), ("adaspdc", {"groups": GROUPS}),
+    ("spdc", {"sampling": "adaptive", "steps": "theory2"}),
+    ("spdc", {"batch_size": 4}),
+    ("adaspdc", {"batch_size": 4}),
+    ("adaspdc", {"groups": GROUPS}),
     ("adaspdc", {"groups": GROUPS, "batch_size": 3}),
     *((name, {"sampling": s}) for name in ("dspdc", "spd1-vr") for s in ("lipschitz", "adaptive")),
 ]
@@ -131,8 +148,9 @@ def test_every_variant(name, options, loss, storage):
 
 
 @STORAGES
-@pytest.mark.parametrize("name, options",
-                         [v for v in VARIANTS if "smooth" not in SOLVERS[v[0]].needs], ids=name_of)
+@pytest.mark.parametrize(
+    "name, options", [v for v in VARIANTS if "smooth" not in SOLVERS[v[0]].needs], ids=name_of
+)
 def test_every_variant_with_a_kink(name, options, storage):
     A, b, _, best = solved("hinge", PENALTIES["l2"], 0)
     problem = ac.Problem(as_storage(A, storage), b, "hinge", l2=0.02)
@@ -162,7 +180,8 @@ def test_ridge_closed_form(name, storage):
     result = ac.solve(problem, name, tol=1e-13, max_passes=PASSES)
     np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-6 * abs(x).max())
     assert result.primal == pytest.approx(
-        reference.objective(A, b, "squared", (0, 0.02, False), x, 0.0, w), rel=1e-12)
+        reference.objective(A, b, "squared", (0, 0.02, False), x, 0.0, w), rel=1e-12
+    )
 
     A0, b0 = A - w @ A / w.sum(), b - w @ b / w.sum()
     x = np.linalg.solve(A0.T @ (w[:, None] * A0) / n + 0.02 * np.eye(15), A0.T @ (w * b0) / n)
@@ -230,15 +249,17 @@ def test_elastic_net(name, storage):
     A, b = make("squared", seed=7)
     w = np.random.default_rng(8).exponential(1.0, b.size)
     w *= b.size / w.sum()  # scikit-learn rescales them so
-    problem = ac.Problem(as_storage(A, storage), b, l1=0.05, l2=0.02, sample_weight=w,
-                         intercept=True)
+    problem = ac.Problem(
+        as_storage(A, storage), b, l1=0.05, l2=0.02, sample_weight=w, intercept=True
+    )
     result = ac.solve(problem, name, tol=1e-11, max_passes=PASSES)
     other = ElasticNet(alpha=0.07, l1_ratio=5 / 7, tol=1e-14, max_iter=10**6)
     other.fit(A, b, sample_weight=w)
     np.testing.assert_allclose(result.x, other.coef_, rtol=0, atol=1e-5)
     assert result.intercept == pytest.approx(other.intercept_, rel=1e-5)
     assert result.primal == pytest.approx(
-        problem.primal(other.coef_, float(other.intercept_)), rel=1e-9)
+        problem.primal(other.coef_, float(other.intercept_)), rel=1e-9
+    )
 
 
 @STORAGES
@@ -274,7 +295,8 @@ def test_positive(name, storage):
     assert (result.x >= 0.0).all() and 0 < np.count_nonzero(x) < d
     np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-5)
     assert result.primal == pytest.approx(
-        reference.objective(A, b, "squared", (l1, l2, True), x), rel=1e-9)
+        reference.objective(A, b, "squared", (l1, l2, True), x), rel=1e-9
+    )
     A, b = make("logistic", seed=12)
     problem = ac.Problem(as_storage(A, storage), b, "logistic", l2=l2, positive=True)
     result = ac.solve(problem, name, tol=1e-8, max_passes=PASSES)
@@ -322,10 +344,18 @@ def test_weighted_sampling_where_a_few_rows_are_long():
         np.testing.assert_array_equal(uniform.y, weighted.y)
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"batch_size": 8}, {"batch_size": 20}, {"sampling": "lipschitz"},
-    {"sampling": "lipschitz", "batch_size": 8}, {"steps": "theory"},
-], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batch_size": 8},
+        {"batch_size": 20},
+        {"sampling": "lipschitz"},
+        {"sampling": "lipschitz", "batch_size": 8},
+        {"steps": "theory"},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("n", [20, 100])
 def test_nearly_parallel_rows(n, options):
     """The worst case for the coupling tau sigma_i R_i^2: y grows without bound from .65 on."""
@@ -370,8 +400,9 @@ def test_ridge_of_section_7_1(lam):
     x = np.linalg.solve(A.T @ A / 500 + lam * np.eye(500), A.T @ b / 500)
     best = reference.objective(A, b, "squared", (0, lam, False), x)
     allowed = corollary_4(A, b, "squared", lam, x, 1e-6 * best)
-    result = ac.solve(ac.Problem(A, b, l2=lam), "spdc", steps="theory", tol=1e-6,
-                      max_passes=int(allowed))
+    result = ac.solve(
+        ac.Problem(A, b, l2=lam), "spdc", steps="theory", tol=1e-6, max_passes=int(allowed)
+    )
     print(f"ridge {lam:g}: {result.passes} passes, {allowed:.0f} allowed")
     assert result.converged and result.passes <= allowed
     assert 0 <= result.primal - best <= 1e-6 * best
@@ -385,8 +416,9 @@ def test_classification_of_section_7_2(name, lam, data):
     penalty = (0.0, lam, False)
     best, x, _ = reference.smooth_optimum(A, b, "smooth_hinge", penalty, gtol=1e-9)
     allowed = corollary_4(A, b, "smooth_hinge", lam, x, 1e-6 * best)
-    result = ac.solve(ac.Problem(A, b, "smooth_hinge", l2=lam), "spdc", tol=1e-6,
-                      max_passes=int(allowed))
+    result = ac.solve(
+        ac.Problem(A, b, "smooth_hinge", l2=lam), "spdc", tol=1e-6, max_passes=int(allowed)
+    )
     print(f"{name} {lam:g}: {result.passes} passes, {allowed:.0f} allowed")
     assert result.converged and result.passes <= allowed
     assert result.primal == pytest.approx(best, rel=1e-6)

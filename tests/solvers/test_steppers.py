@@ -27,16 +27,25 @@ PROBLEMS = {
 }
 SPDC_OPTIONS = [
     {"sampling": sampling, "batch_size": m}
-    for sampling in ("uniform", "lipschitz", "weighted") for m in (1, 4, 27)
+    for sampling in ("uniform", "lipschitz", "weighted")
+    for m in (1, 4, 27)
 ] + [
-    {"steps": "theory"}, {"sampling": "weighted", "steps": "theory", "batch_size": 4},
-    {"sampling": "adaptive"}, {"sampling": "adaptive", "steps": "theory", "delta_passes": 20},
-    {"sampling": "adaptive", "steps": "theory2", "kappa": 1.0, "rho": 0.1}, {"sampling": "ideal"},
+    {"steps": "theory"},
+    {"sampling": "weighted", "steps": "theory", "batch_size": 4},
+    {"sampling": "adaptive"},
+    {"sampling": "adaptive", "steps": "theory", "delta_passes": 20},
+    {"sampling": "adaptive", "steps": "theory2", "kappa": 1.0, "rho": 0.1},
+    {"sampling": "ideal"},
 ]
 #: Eight blocks of one to nine rows, the row of zeros among them.
 GROUPS = np.repeat(np.arange(8), [1, 2, 9, 1, 3, 1, 5, 5])[np.random.default_rng(0).permutation(27)]
-ADASPDC_OPTIONS = [{}, {"batch_size": 4}, {"batch_size": 27}, {"groups": GROUPS},
-                   {"groups": GROUPS, "batch_size": 3}]
+ADASPDC_OPTIONS = [
+    {},
+    {"batch_size": 4},
+    {"batch_size": 27},
+    {"groups": GROUPS},
+    {"groups": GROUPS, "batch_size": 3},
+]
 DOUBLY_OPTIONS = [{}, {"sampling": "lipschitz"}, {"sampling": "adaptive"}]
 
 
@@ -65,8 +74,12 @@ def make_problem(kind, storage, *, intercept=False, weights=False, seed=0):
     z = A @ rng.standard_normal(d) + 0.5 + 0.3 * rng.standard_normal(n)
     return ac.Problem(
         sparse.csr_matrix(A) if storage == "csr" else A,
-        z if loss == "squared" else np.where(z > 0, 1.0, -1.0), loss, l1, l2,
-        intercept=intercept, sample_weight=rng.exponential(1.0, n) if weights else None,
+        z if loss == "squared" else np.where(z > 0, 1.0, -1.0),
+        loss,
+        l1,
+        l2,
+        intercept=intercept,
+        sample_weight=rng.exponential(1.0, n) if weights else None,
     )
 
 
@@ -104,12 +117,19 @@ def assert_bits(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
-BY_SOLVER = {"spdc": SPDC_OPTIONS, "adaspdc": ADASPDC_OPTIONS, "dspdc": DOUBLY_OPTIONS,
-             "spd1-vr": DOUBLY_OPTIONS, "cd": [{}, {"order": "frequencies"}]}
+BY_SOLVER = {
+    "spdc": SPDC_OPTIONS,
+    "adaspdc": ADASPDC_OPTIONS,
+    "dspdc": DOUBLY_OPTIONS,
+    "spd1-vr": DOUBLY_OPTIONS,
+    "cd": [{}, {"order": "frequencies"}],
+}
 OPTIONS = [(name, o) for name in SOLVERS for o in BY_SOLVER.get(name, [{}])]
 CASES = pytest.mark.parametrize(
-    "name, options, kind", [(n, o, k) for n, o in OPTIONS for k in PROBLEMS if able(n, k, o)],
-    ids=name_of)
+    "name, options, kind",
+    [(n, o, k) for n, o in OPTIONS for k in PROBLEMS if able(n, k, o)],
+    ids=name_of,
+)
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 
 
@@ -262,8 +282,9 @@ def test_nothing_to_visit(name, storage):
     result = ac.solve(problem, name, tol=1e-12)
     assert not result.x.any()
     assert result.primal == pytest.approx(np.log(2.0), rel=1e-14)
-    with_intercept = ac.Problem(problem.matrix, np.array([1.0, 1.0, 1.0, -1.0]), "logistic",
-                                l2=0.1, intercept=True)
+    with_intercept = ac.Problem(
+        problem.matrix, np.array([1.0, 1.0, 1.0, -1.0]), "logistic", l2=0.1, intercept=True
+    )
     result = ac.solve(with_intercept, name, tol=1e-9, max_passes=20_000)
     assert result.intercept == pytest.approx(np.log(3.0), rel=1e-3)
 
@@ -363,8 +384,12 @@ def test_max_seconds(name, monkeypatch):
 def test_callback(name):
     problem = long_problem(name)
     seen = []
-    result = ac.solve(problem, name, tol=1e-15,  # no warning: it was asked to stop
-                      callback=lambda p: seen.append(p) or p.passes >= 20)
+    result = ac.solve(
+        problem,
+        name,
+        tol=1e-15,  # no warning: it was asked to stop
+        callback=lambda p: seen.append(p) or p.passes >= 20,
+    )
     assert result.status == "callback" and not result.converged
     assert [p.passes for p in seen] == list(result.history.passes)
     assert [p.gap for p in seen] == list(result.history.gap) and seen[0].tol == 1e-15
@@ -414,8 +439,9 @@ print("status", r.status, r.passes, r.gap == r.primal - r.dual, problem.gap(r.x,
 def test_ctrl_c(name):
     """A signal in the middle of a long run, as a terminal sends it."""
     code = CTRL_C.replace("SOLVER", repr(name)).replace("L2", "1e-30" if name in QUICK else "1e-12")
-    process = subprocess.Popen([sys.executable, "-c", code],
-                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     try:
         for line in process.stdout:
             if int(line.split()[1]) >= 20:  # well under way
@@ -453,8 +479,16 @@ def test_checks_follow_the_passes_alone(name):
     runs, most = [], 20 if name == "cd" else 300  # which solves it, to the last bit
     for seed, nap in ((0, 0.0), (1, 0.002)):
         with pytest.warns(ac.ConvergenceWarning):
-            runs.append(ac.solve(problem, name, tol=0.0, max_passes=most, seed=seed,
-                                 callback=lambda p, nap=nap: time.sleep(nap)).history.passes)
+            runs.append(
+                ac.solve(
+                    problem,
+                    name,
+                    tol=0.0,
+                    max_passes=most,
+                    seed=seed,
+                    callback=lambda p, nap=nap: time.sleep(nap),
+                ).history.passes
+            )
     np.testing.assert_array_equal(*runs)
     expected, cost = [0], SOLVERS[name].load().check_cost
     while expected[-1] < most:

@@ -74,7 +74,11 @@ def certify(
     y = problem.loss.start(problem.b)
     if not problem.has_certificate:
         return Certificate(
-            primal, -np.inf, np.nan, np.nan, y,
+            primal,
+            -np.inf,
+            np.nan,
+            np.nan,
+            y,
             "Without a penalty (l1 = l2 = 0) there is no duality gap: nothing is certified.",
         )
     if not np.isfinite(primal):

@@ -61,7 +61,14 @@ class History:
     switched: Switch | None = None
     #: The names of the arrays.
     columns: ClassVar[tuple[str, ...]] = (
-        "passes", "seconds", "operations", "primal", "dual", "gap", "relative_gap")
+        "passes",
+        "seconds",
+        "operations",
+        "primal",
+        "dual",
+        "gap",
+        "relative_gap",
+    )
 
     def append(self, **values: float) -> None:
         for name, value in values.items():
@@ -135,7 +142,9 @@ class Monitor:
         return self.best_primal - self._dual_value <= 0.5 * self.gap
 
     def run(
-        self, make_solver: Callable[[], Stepper], start: Point | None = None,
+        self,
+        make_solver: Callable[[], Stepper],
+        start: Point | None = None,
         fallback: Fallback | None = None,
     ) -> str:
         """Advance the solver until a reason to stop; returns that reason.
@@ -214,12 +223,24 @@ class Monitor:
         primal, dual = self._look(solver.x, solver.intercept, solver.y)
         seconds, passes = self.seconds, self._passes(solver)
         self.history.append(
-            passes=passes, seconds=seconds, operations=self._spent[1] + solver.operations,
-            primal=primal, dual=dual, gap=self.gap, relative_gap=self.relative_gap,
+            passes=passes,
+            seconds=seconds,
+            operations=self._spent[1] + solver.operations,
+            primal=primal,
+            dual=dual,
+            gap=self.gap,
+            relative_gap=self.relative_gap,
         )
         progress = Progress(
-            passes, seconds, self.best_primal, self.best_dual, self.gap,
-            self.relative_gap, self.tol, read_only(self.x), read_only(self.intercept),
+            passes,
+            seconds,
+            self.best_primal,
+            self.best_dual,
+            self.gap,
+            self.relative_gap,
+            self.tol,
+            read_only(self.x),
+            read_only(self.intercept),
             self.history.switched,
         )
         if self.show:

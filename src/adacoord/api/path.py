@@ -111,8 +111,13 @@ def path(
     def one(problem: Problem, start: Result | None) -> Result:
         nonlocal switched
         found = run(
-            problem, lesson(problem, switched) if solver == "auto" else solver, tol=tol,
-            max_passes=max_passes, seed=seed, start=start, options=options,
+            problem,
+            lesson(problem, switched) if solver == "auto" else solver,
+            tol=tol,
+            max_passes=max_passes,
+            seed=seed,
+            start=start,
+            options=options,
         )
         switched = found.history.switched or switched
         return found
@@ -130,7 +135,8 @@ def path(
                 f"{found.relative_gap[worst]:.2e} at l1={found.l1[worst]:.3g}, "
                 f"l2={found.l2[worst]:.3g}, tol={tol:g} was asked for. Allow more passes, raise "
                 "tol, or end the path earlier.",
-                ConvergenceWarning, stacklevel=3,
+                ConvergenceWarning,
+                stacklevel=3,
             )
         return found
 
@@ -145,7 +151,8 @@ def path(
 
 
 def follow(
-    problem: Problem, penalties: Iterable[tuple[float, float]],
+    problem: Problem,
+    penalties: Iterable[tuple[float, float]],
     solve: Callable[[Problem, Result | None], Result],
 ) -> Iterator[Result]:
     """The solution under each (l1, l2), found from the one before.
@@ -168,11 +175,20 @@ def _gather(
 
     m = len(results)
     return Path(
-        l1=first[:m], l2=second[:m], coefs=of("x"), intercepts=of("intercept"),
-        primal=of("primal"), dual=of("dual"), gap=of("gap"), relative_gap=of("relative_gap"),
-        converged=of("converged"), passes=of("passes"),
-        operations=np.array([r.history.operations[-1] for r in results]), seconds=of("seconds"),
-        results=results if keep else None, interrupted=interrupted,
+        l1=first[:m],
+        l2=second[:m],
+        coefs=of("x"),
+        intercepts=of("intercept"),
+        primal=of("primal"),
+        dual=of("dual"),
+        gap=of("gap"),
+        relative_gap=of("relative_gap"),
+        converged=of("converged"),
+        passes=of("passes"),
+        operations=np.array([r.history.operations[-1] for r in results]),
+        seconds=of("seconds"),
+        results=results if keep else None,
+        interrupted=interrupted,
     )
 
 

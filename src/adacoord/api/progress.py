@@ -51,8 +51,11 @@ class ProgressLine:
         self._text = Text(
             (f"{switched.before} -> {switched.after}" if switched else self.solver)
             + f"  pass {progress.passes}  "
-            + ("no certificate" if math.isnan(gap)
-               else f"gap {gap:.2e} -> {self.tol:.0e}{self._forecast(gap)}")
+            + (
+                "no certificate"
+                if math.isnan(gap)
+                else f"gap {gap:.2e} -> {self.tol:.0e}{self._forecast(gap)}"
+            )
             + f"  {progress.seconds:.1f} s"
         )
         if self._live:

@@ -148,8 +148,16 @@ def solve(
         When it stopped before ``tol`` for another reason than the callback or Ctrl-C.
     """
     result = run(
-        problem, solver, tol=tol, max_passes=max_passes, max_seconds=max_seconds, seed=seed,
-        start=start, callback=callback, verbose=verbose, options=options,
+        problem,
+        solver,
+        tol=tol,
+        max_passes=max_passes,
+        max_seconds=max_seconds,
+        seed=seed,
+        start=start,
+        callback=callback,
+        verbose=verbose,
+        options=options,
     )
     if result.status in SHORT:
         warnings.warn(advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
@@ -194,15 +202,27 @@ def run(
 
             show = stack.enter_context(ProgressLine(entry.name, tol)).update
         monitor = Monitor(
-            problem, tol=tol, max_passes=max_passes, max_seconds=max_seconds, callback=callback,
+            problem,
+            tol=tol,
+            max_passes=max_passes,
+            max_seconds=max_seconds,
+            callback=callback,
             show=show,
         )
         status = monitor.run(lambda: make(entry, start), start, other)
     return Result(
-        x=monitor.x, intercept=monitor.intercept, y=monitor.y, primal=monitor.best_primal,
-        dual=monitor.best_dual, gap=monitor.gap, relative_gap=monitor.relative_gap,
-        converged=status in ("converged", "stationary, no certificate"), status=status,
-        passes=monitor.passes, seconds=monitor.seconds, history=monitor.history,
+        x=monitor.x,
+        intercept=monitor.intercept,
+        y=monitor.y,
+        primal=monitor.best_primal,
+        dual=monitor.best_dual,
+        gap=monitor.gap,
+        relative_gap=monitor.relative_gap,
+        converged=status in ("converged", "stationary, no certificate"),
+        status=status,
+        passes=monitor.passes,
+        seconds=monitor.seconds,
+        history=monitor.history,
         solver=monitor.history.switched.after if monitor.history.switched else entry.name,
     )
 

@@ -120,8 +120,11 @@ def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback |
 
 def alternative(problem: Problem, first: Entry) -> str | None:
     """The method to turn to, of those that take the problem the one expected to be fastest."""
-    if first.name == "newton" or problem.penalty.strong_convexity == 0.0 or (
-            problem.loss.name == "poisson"):
+    if (
+        first.name == "newton"
+        or problem.penalty.strong_convexity == 0.0
+        or (problem.loss.name == "poisson")
+    ):
         return None  # it does not crawl; nothing but continuation; nothing but dual ascent
     others = ["apdc"]
     if newton_can(problem):

@@ -86,8 +86,11 @@ def choose_large(problem: Problem) -> str:
     if easy or not rows_meet(problem) or problem.loss.name == "poisson":
         return "acf"
     # with kinks few rows keep their curvature, but far from the optimum they are too many
-    turns = dual_proximal.within_reach(problem) if good > BADLY_CONDITIONED else (
-        dual_proximal.affordable(problem, problem.active))
+    turns = (
+        dual_proximal.within_reach(problem)
+        if good > BADLY_CONDITIONED
+        else (dual_proximal.affordable(problem, problem.active))
+    )
     return "acf" if turns else "apdc"
 
 

@@ -22,8 +22,10 @@ def describe_installation() -> Iterator[str]:
     packages = ("numpy", "scipy", "numba", "scikit-learn", "rich", "typer")
     yield ", ".join(f"{name} {version(name)}" for name in packages)
     folder = getattr(dual_prox._cache, "cache_path", None)
-    yield f"kernels cached in {folder}" if folder else (
-        "kernels are not cached: no folder can be written; set NUMBA_CACHE_DIR to one"
+    yield (
+        f"kernels cached in {folder}"
+        if folder
+        else ("kernels are not cached: no folder can be written; set NUMBA_CACHE_DIR to one")
     )
     yield f"losses: {', '.join([*LOSSES, *BLOCK_LOSSES])}"
     yield "solvers: " + ", ".join(f"{e.name} ({e.summary})" for e in SOLVERS.values())
@@ -38,13 +40,18 @@ def describe_model(path: Path) -> Iterator[str]:
     params = ", ".join(f"{name}={value!r}" for name, value in model.get_params().items())
     yield f"{path}: {type(model).__name__}({' '.join(params.split())})"
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
-    yield (f"{np.count_nonzero(coef)} of {coef.size} coefficients are not zero, intercept "
-           f"{_numbers(model.intercept_)}")
+    yield (
+        f"{np.count_nonzero(coef)} of {coef.size} coefficients are not zero, intercept "
+        f"{_numbers(model.intercept_)}"
+    )
     if hasattr(model, "classes_"):
         yield f"{model.classes_.size} classes: {shown(model.classes_)}"
     if hasattr(model, "relative_gap_"):
-        yield (f"relative gap: {_numbers(model.relative_gap_)}" if np.isfinite(
-            model.relative_gap_).any() else "no certificate (there is none without a penalty)")
+        yield (
+            f"relative gap: {_numbers(model.relative_gap_)}"
+            if np.isfinite(model.relative_gap_).any()
+            else "no certificate (there is none without a penalty)"
+        )
     for name, attribute in (("passes", "n_iter_"), ("solver", "solver_")):
         if hasattr(model, attribute):
             yield f"{name}: {_numbers(getattr(model, attribute))}"

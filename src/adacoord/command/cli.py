@@ -70,18 +70,22 @@ def demo() -> None:
 @app.command()
 def fit(
     train: Annotated[Path, typer.Argument(help="svmlight file; .gz, .bz2, .xz are read too")],
-    loss: Annotated[str | None, typer.Option(
-        help="default: logistic on two labels, multinomial on a few, squared otherwise")] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="default: logistic on two labels, multinomial on a few, squared otherwise"
+        ),
+    ] = None,
     l1: Annotated[float, typer.Option(help="weight of |x|_1")] = 0.0,
-    l2: Annotated[float | None, typer.Option(
-        help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")] = None,
+    l2: Annotated[
+        float | None, typer.Option(help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")
+    ] = None,
     positive: Annotated[bool, typer.Option("--positive", help="only x >= 0")] = False,
     intercept: Annotated[bool, typer.Option(help="fit an unpenalised intercept")] = True,
     solver: Annotated[str, typer.Option(help="auto, apdc, spdc, dcd, ...: see info")] = "auto",
     tol: Annotated[float, typer.Option(help="relative duality gap to reach")] = 1e-6,
     max_passes: Annotated[int, typer.Option(help="passes over the data at the most")] = 1000,
-    seed: Annotated[int, typer.Option(
-        help="seed of the random order", min=0, max=2**32 - 1)] = 0,
+    seed: Annotated[int, typer.Option(help="seed of the random order", min=0, max=2**32 - 1)] = 0,
     model: Annotated[Path | None, typer.Option(help="write the model here")] = None,
     test: Annotated[Path | None, typer.Option(help="svmlight file to evaluate on")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress line")] = False,
@@ -115,8 +119,10 @@ def fit(
     if held_out is not None and posed.classes is not None:
         strange = strange_labels(held_out[1], posed.classes)
         if strange.size:
-            raise ValueError(f"--test {test}: the file has the label {strange[0]:g}, and {train} "
-                             f"has {shown(posed.classes)}; label both alike")
+            raise ValueError(
+                f"--test {test}: the file has the label {strange[0]:g}, and {train} "
+                f"has {shown(posed.classes)}; label both alike"
+            )
     _check_limits(posed.problem, tol, max_passes, None, seed)
     if solver != "auto":
         admit(posed.problem, solver, {})
@@ -155,11 +161,18 @@ def fit(
 def predict(
     model: Annotated[Path, typer.Argument(help="a model file, by fit or by save_model")],
     data: Annotated[Path, typer.Argument(help="svmlight file")],
-    output: Annotated[Path | None, typer.Option(
-        "-o", "--output", help="one prediction a line; default: standard output")] = None,
-    proba: Annotated[bool, typer.Option(
-        "--proba", help="probability of the second class, or of each if there are more than "
-        "two (logistic and multinomial only)")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="one prediction a line; default: standard output"),
+    ] = None,
+    proba: Annotated[
+        bool,
+        typer.Option(
+            "--proba",
+            help="probability of the second class, or of each if there are more than "
+            "two (logistic and multinomial only)",
+        ),
+    ] = False,
 ) -> None:
     """Predict with a saved model; labels of the file are ignored."""
     from ..io import load_model, load_svmlight
@@ -179,8 +192,9 @@ def predict(
 def certify(
     model: Annotated[Path, typer.Argument(help="a model file, by fit or by save_model")],
     train: Annotated[Path, typer.Argument(help="svmlight file with the data it was trained on")],
-    effort: Annotated[int, typer.Option(
-        help="passes to spend on the proof, where the loss has kinks")] = 10,
+    effort: Annotated[
+        int, typer.Option(help="passes to spend on the proof, where the loss has kinks")
+    ] = 10,
 ) -> None:
     """How far from optimal a saved model is on its training data, provably."""
     from ..api.certify import certify as bound
@@ -189,21 +203,35 @@ def certify(
 
     for name, problem, x, intercept in points_of(load_model(model), *load_svmlight(train)):
         found = bound(problem, x, intercept, effort=effort)
-        out.print(f"{name}objective {found.primal:.10g}. {found.note}", markup=False,
-                  soft_wrap=True)
+        out.print(
+            f"{name}objective {found.primal:.10g}. {found.note}", markup=False, soft_wrap=True
+        )
 
 
 @app.command()
 def compare(
-    data: Annotated[str, typer.Argument(
-        help="svmlight file, or the name of a data set such as a9a (downloaded if need be)")],
-    solvers: Annotated[str | None, typer.Option(
-        help="such as spdc,spdc:adaptive,sag:step=0.25; default: the usual ones that can")] = None,
-    loss: Annotated[str | None, typer.Option(
-        help="default: logistic on two labels, multinomial on a few, squared otherwise")] = None,
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="svmlight file, or the name of a data set such as a9a (downloaded if need be)"
+        ),
+    ],
+    solvers: Annotated[
+        str | None,
+        typer.Option(
+            help="such as spdc,spdc:adaptive,sag:step=0.25; default: the usual ones that can"
+        ),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="default: logistic on two labels, multinomial on a few, squared otherwise"
+        ),
+    ] = None,
     l1: Annotated[float, typer.Option(help="weight of |x|_1")] = 0.0,
-    l2: Annotated[float | None, typer.Option(
-        help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")] = None,
+    l2: Annotated[
+        float | None, typer.Option(help="weight of |x|^2/2; default 1/n, or 0 if l1 is given")
+    ] = None,
     positive: Annotated[bool, typer.Option("--positive", help="only x >= 0")] = False,
     intercept: Annotated[bool, typer.Option(help="fit an unpenalised intercept")] = True,
     tol: Annotated[float, typer.Option(help="relative duality gap to reach")] = 1e-6,
@@ -212,16 +240,25 @@ def compare(
     seeds: Annotated[int, typer.Option(help="runs of each solver, with seeds 0, 1, ...")] = 1,
     report: Annotated[Path | None, typer.Option(help="write an HTML page here")] = None,
     csv: Annotated[Path | None, typer.Option(help="write every gap check here")] = None,
-    plot: Annotated[list[Path] | None, typer.Option(
-        help="write a picture here: .png, .svg or .pdf; may be given several times")] = None,
+    plot: Annotated[
+        list[Path] | None,
+        typer.Option(help="write a picture here: .png, .svg or .pdf; may be given several times"),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
 ) -> None:
     """Run several solvers on one problem, on one judge; write tables, plots and a report."""
     from ..report.command import run
 
     code = run(
-        out, err, data=data, solvers=solvers, seeds=seeds, report=report, csv=csv,
-        plots=plot or [], quiet=quiet,
+        out,
+        err,
+        data=data,
+        solvers=solvers,
+        seeds=seeds,
+        report=report,
+        csv=csv,
+        plots=plot or [],
+        quiet=quiet,
         model={"loss": loss, "l1": l1, "l2": l2, "positive": positive, "intercept": intercept},
         limits={"tol": tol, "max_passes": max_passes, "max_seconds": max_seconds},
     )
@@ -231,15 +268,21 @@ def compare(
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(
-        metavar="NAME...", help="all, or names that --list shows")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME...", help="all, or names that --list shows")
+    ] = None,
     show: Annotated[bool, typer.Option("--list", help="what there is to reproduce")] = False,
-    quick: Annotated[bool, typer.Option(
-        "--quick", help="smaller data, fewer settings: minutes instead of an hour")] = False,
-    normalize: Annotated[str | None, typer.Option(
-        help="rows, mean or none: scale the rows otherwise than the paper did")] = None,
-    output: Annotated[Path, typer.Option(
-        help="folder for reproduction.md and its figures")] = Path("."),
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="smaller data, fewer settings: minutes instead of an hour"),
+    ] = False,
+    normalize: Annotated[
+        str | None,
+        typer.Option(help="rows, mean or none: scale the rows otherwise than the paper did"),
+    ] = None,
+    output: Annotated[Path, typer.Option(help="folder for reproduction.md and its figures")] = Path(
+        "."
+    ),
 ) -> None:
     """Run the papers' figures and tables again, and judge what they claim."""
     from ..reproduce.command import listing, run

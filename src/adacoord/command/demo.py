@@ -95,11 +95,17 @@ def _race(console: Console) -> None:
         # "as good": no further above the proven lower bound than we were asked to come
         target = max(result.dual + TOL * abs(result.primal), result.primal)
         seconds, objective, tol = _climb(problem, A, C, target)
-        console.print(f"      {f'adacoord ({result.solver})':22s}{ours:6.2f} s   objective "
-                      f"{result.primal:.9f}   certified {result.relative_gap:.1e}", soft_wrap=True)
+        console.print(
+            f"      {f'adacoord ({result.solver})':22s}{ours:6.2f} s   objective "
+            f"{result.primal:.9f}   certified {result.relative_gap:.1e}",
+            soft_wrap=True,
+        )
         late = "" if objective <= target else ", not as good"
-        console.print(f"      {f'liblinear (tol={tol:g})':22s}{seconds:6.2f} s   objective "
-                      f"{objective:.9f}   no certificate{late}", soft_wrap=True)
+        console.print(
+            f"      {f'liblinear (tol={tol:g})':22s}{seconds:6.2f} s   objective "
+            f"{objective:.9f}   no certificate{late}",
+            soft_wrap=True,
+        )
     console.print(
         "   liblinear was run from scratch at tol=1e-2, 1e-3, ... until a run came as\n"
         f"   close to the optimum, or {PATIENCE:.0f} s had passed; the time is that run's own.\n"
@@ -133,8 +139,9 @@ def _peer(loss: str, C: float, tol: float):
 
     if loss == "hinge":
         return LinearSVC(loss="hinge", C=C, tol=tol, fit_intercept=False, max_iter=100_000)
-    return LogisticRegression(C=C, tol=tol, solver="liblinear", dual=True, fit_intercept=False,
-                              max_iter=100_000)
+    return LogisticRegression(
+        C=C, tol=tol, solver="liblinear", dual=True, fit_intercept=False, max_iter=100_000
+    )
 
 
 def _warm_up(console: Console, A, b) -> None:

@@ -26,9 +26,15 @@ def make_estimator(
     problem = posed.problem
     kind = ERMRegressor if posed.classes is None else ERMClassifier
     return kind(
-        problem.loss.name, problem.penalty.l1, problem.penalty.l2,
-        positive=problem.penalty.positive, fit_intercept=problem.intercept, tol=tol,
-        max_iter=max_passes, solver=solver, random_state=seed,
+        problem.loss.name,
+        problem.penalty.l1,
+        problem.penalty.l2,
+        positive=problem.penalty.positive,
+        fit_intercept=problem.intercept,
+        tol=tol,
+        max_iter=max_passes,
+        solver=solver,
+        random_state=seed,
     )
 
 
@@ -41,8 +47,10 @@ def noting_interrupts() -> Iterator[SimpleNamespace]:
         noted.seen = True
         raise KeyboardInterrupt
 
-    ours = (threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
     if ours:  # else somebody else listens, or nobody is to
         signal.signal(signal.SIGINT, note)
     try:
@@ -59,6 +67,7 @@ def strange_labels(targets: np.ndarray, classes: np.ndarray | None) -> np.ndarra
 
 def certificates(model, A: sparse.csr_matrix, targets: np.ndarray) -> Iterator[str]:
     """A line for each problem of a fit: the objective, what is certified of it, what it took."""
+
     def each(value) -> list:
         return list(value) if isinstance(value, list | np.ndarray) else [value]
 
@@ -66,17 +75,25 @@ def certificates(model, A: sparse.csr_matrix, targets: np.ndarray) -> Iterator[s
     if len(solvers) < len(histories):  # the same for all
         solvers *= len(histories)
     for (name, problem, x, intercept), gap, relative_gap, history, solver in zip(
-        points(model, A, targets), each(model.dual_gap_), each(model.relative_gap_), histories,
-        solvers, strict=True,
+        points(model, A, targets),
+        each(model.dual_gap_),
+        each(model.relative_gap_),
+        histories,
+        solvers,
+        strict=True,
     ):
         proof = (
             f"certified within {gap:.3g} of the optimum (relative gap {relative_gap:.2e})"
-            if problem.has_certificate else "no certificate (there is none without a penalty)"
+            if problem.has_certificate
+            else "no certificate (there is none without a penalty)"
         )
-        passes, seconds = (history.passes[-1], history.seconds[-1]) if len(history.passes) else (
-            0, 0.0)
-        yield (f"{name}objective {problem.primal(x, intercept):.10g}, {proof}; "
-               f"{_method(solver, history)}, {passes} passes, {seconds:.2f} s")
+        passes, seconds = (
+            (history.passes[-1], history.seconds[-1]) if len(history.passes) else (0, 0.0)
+        )
+        yield (
+            f"{name}objective {problem.primal(x, intercept):.10g}, {proof}; "
+            f"{_method(solver, history)}, {passes} passes, {seconds:.2f} s"
+        )
 
 
 def _method(solver: str, history: History) -> str:
@@ -115,6 +132,7 @@ def predictions(model, A: sparse.csr_matrix, proba: bool) -> np.ndarray:
 
 def in_lines(values: np.ndarray) -> str:
     """One line a row; numbers with all their digits."""
+
     def text(value) -> str:
         return f"{value:.17g}" if isinstance(value, float | np.floating) else str(value)
 

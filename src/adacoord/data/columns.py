@@ -50,8 +50,9 @@ class Columns:
     def of_dense(cls, array: np.ndarray) -> Columns:
         """The columns of an array in Fortran order: no copy."""
         n, d = array.shape
-        return cls((n, d), np.arange(d + 1, dtype=np.uint64) * np.uint64(n), None,
-                   array.T.reshape(-1))
+        return cls(
+            (n, d), np.arange(d + 1, dtype=np.uint64) * np.uint64(n), None, array.T.reshape(-1)
+        )
 
     @property
     def arrays(self) -> tuple:

@@ -160,8 +160,9 @@ class Matrix:
                 block = block.reshape(last - first, minor)
             else:
                 pointers = (starts[first : last + 1] - starts[first]).astype(np.int64)
-                block = sparse.csr_array((block, indices[part].astype(np.int64), pointers),
-                                         shape=(last - first, minor))
+                block = sparse.csr_array(
+                    (block, indices[part].astype(np.int64), pointers), shape=(last - first, minor)
+                )
             if self.by_columns:
                 out += block.T @ x[first:last]
             else:
@@ -229,8 +230,7 @@ def _from_dense(A: Any, name: str) -> Matrix:
         )
     array = np.ascontiguousarray(array, dtype=_float_type(array.dtype, name))
     n, d = array.shape
-    return Matrix((n, d), np.arange(n + 1, dtype=np.uint64) * np.uint64(d), None,
-                  array.reshape(-1))
+    return Matrix((n, d), np.arange(n + 1, dtype=np.uint64) * np.uint64(d), None, array.reshape(-1))
 
 
 def _from_sparse(A: Any, name: str) -> Matrix:

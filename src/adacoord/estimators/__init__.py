@@ -8,6 +8,17 @@ from .regressors_cv import ElasticNetCV, LassoCV
 from .ridge_cv import RidgeCV
 
 __all__ = [
-    "ERMClassifier", "ERMRegressor", "ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearSVC",
-    "LinearSVCCV", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "Ridge", "RidgeCV",
+    "ERMClassifier",
+    "ERMRegressor",
+    "ElasticNet",
+    "ElasticNetCV",
+    "Lasso",
+    "LassoCV",
+    "LinearSVC",
+    "LinearSVCCV",
+    "LinearSVR",
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "Ridge",
+    "RidgeCV",
 ]

@@ -50,10 +50,22 @@ from .threads import side_by_side
 
 FLOATS = (np.float64, np.float32)
 #: scikit-learn's names of methods: ours of that name where it takes the problem, else "auto".
-SKLEARN_SOLVERS = frozenset({
-    "cholesky", "cyclic", "lbfgs", "liblinear", "lsqr", "newton-cg", "newton-cholesky", "random",
-    "sag", "saga", "sparse_cg", "svd",
-})
+SKLEARN_SOLVERS = frozenset(
+    {
+        "cholesky",
+        "cyclic",
+        "lbfgs",
+        "liblinear",
+        "lsqr",
+        "newton-cg",
+        "newton-cholesky",
+        "random",
+        "sag",
+        "saga",
+        "sparse_cg",
+        "svd",
+    }
+)
 
 
 class EstimatorConvergenceWarning(ConvergenceWarning, SklearnConvergenceWarning):
@@ -136,9 +148,7 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
             return X, y, None
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not w.any():
-            raise ValueError(
-                "sample_weight is zero for every row: at least one must be positive"
-            )
+            raise ValueError("sample_weight is zero for every row: at least one must be positive")
         return X, y, w
 
     def _begin(self, rows: Rows) -> None:
@@ -156,8 +166,9 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         """Where to start: the last fit, if ``warm_start`` asks for it and its shape fits."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
             return [None] * len(posed.problems)
-        return posed.starts(self.coef_, getattr(self, "intercept_", 0.0),
-                            getattr(self, "dual_coef_", None))
+        return posed.starts(
+            self.coef_, getattr(self, "intercept_", 0.0), getattr(self, "dual_coef_", None)
+        )
 
     # ---- solve --------------------------------------------------------------------------
 
@@ -170,8 +181,16 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         passes = 1000 if self.max_iter is None else self.max_iter
 
         def solve(problem: Problem, start=None, **how) -> Result:
-            return run(problem, as_ours(self.solver, problem), tol=self.tol, max_passes=passes,
-                       seed=seed, options={}, start=start, **how)
+            return run(
+                problem,
+                as_ours(self.solver, problem),
+                tol=self.tol,
+                max_passes=passes,
+                seed=seed,
+                options={},
+                start=start,
+                **how,
+            )
 
         return solve
 
@@ -196,15 +215,16 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         solve, results = self._runner(), []
         try:
             for problem, start in zip(problems, starts, strict=True):
-                results.append(solve(
-                    problem, start, callback=report.progress, verbose=bool(self.verbose)))
+                results.append(
+                    solve(problem, start, callback=report.progress, verbose=bool(self.verbose))
+                )
                 report.solved(results)
                 if results[-1].status == "interrupted":
                     break
         except KeyboardInterrupt:  # between two problems, or where there is no point yet
             if not results:
                 raise
-        return results + [_untouched(problem) for problem in problems[len(results):]]
+        return results + [_untouched(problem) for problem in problems[len(results) :]]
 
     def _side_by_side(self, problems, starts, jobs: int) -> list[Result]:
         """The same in several threads; after Ctrl-C each as it is at the next gap check."""
@@ -217,8 +237,10 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
             result = solve(problem, start, callback=lambda _: stop.is_set())
             if result.status == "callback":
                 result = replace(result, status="interrupted")
-            self._tell(f"problem {k + 1} of {len(problems)}: {result.method}, {result.passes} "
-                       f"passes, relative gap {result.relative_gap:.1e}")
+            self._tell(
+                f"problem {k + 1} of {len(problems)}: {result.method}, {result.passes} "
+                f"passes, relative gap {result.relative_gap:.1e}"
+            )
             return result
 
         tasks = enumerate(zip(problems, starts, strict=True))
@@ -231,8 +253,7 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
 
     def _shortfall(self, problems, results) -> str:
         """What to say of problems that stopped before ``tol``; nothing where none did."""
-        short = [i for i, r in enumerate(results)
-                 if r.status in (*SHORT, "interrupted")]
+        short = [i for i, r in enumerate(results) if r.status in (*SHORT, "interrupted")]
         if not short:
             return ""
         gaps = [np.nan_to_num(results[i].relative_gap, nan=np.inf) for i in short]
@@ -248,6 +269,7 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
 
     def _store(self, posed: Posed, results: list[Result]) -> None:
         """Set the fitted attributes: numbers for a single problem, arrays for several."""
+
         def of(values):
             return values[0] if len(results) == 1 else np.array(values)
 
@@ -269,8 +291,10 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
             with np.errstate(over="ignore", invalid="ignore"):
                 rounded = coef.astype(kind), c.astype(kind)
                 held = [
-                    _moved(problem, result, *point) for problem, result, point
-                    in zip(posed.problems, results, posed.recipe.points(*rounded), strict=True)
+                    _moved(problem, result, *point)
+                    for problem, result, point in zip(
+                        posed.problems, results, posed.recipe.points(*rounded), strict=True
+                    )
                 ]
                 # where there is no certificate, P is not to lose more than that either
                 losses = [
@@ -320,8 +344,17 @@ def _untouched(problem: Problem) -> Result:
     y, u = problem.feasible_dual(problem.loss.start(problem.b))
     primal, dual = problem.null_value, problem._dual(y, u)
     return Result(
-        x=np.zeros(problem.x_shape), intercept=problem.no_intercept, y=y, primal=primal,
-        dual=dual, gap=primal - dual, relative_gap=problem.relative_gap(primal, dual),
-        converged=False, status="interrupted", passes=0, seconds=0.0, history=history,
+        x=np.zeros(problem.x_shape),
+        intercept=problem.no_intercept,
+        y=y,
+        primal=primal,
+        dual=dual,
+        gap=primal - dual,
+        relative_gap=problem.relative_gap(primal, dual),
+        converged=False,
+        status="interrupted",
+        passes=0,
+        seconds=0.0,
+        history=history,
         solver=NOT_RUN,
     )

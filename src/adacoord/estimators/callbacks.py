@@ -51,7 +51,8 @@ class Reporter:
         context = self.context.subcontext(task_name=name)
         context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return context.call_on_fit_task_end(
-            estimator=self.estimator, reconstruction_attributes=self.posed.shaped(points),
+            estimator=self.estimator,
+            reconstruction_attributes=self.posed.shaped(points),
             **self.data,
         )
 
@@ -64,5 +65,6 @@ class Reporter:
             if error[0] is None:
                 self.context.call_on_fit_task_end(
                     estimator=self.estimator,
-                    reconstruction_attributes=self.posed.shaped(self.results), **self.data,
+                    reconstruction_attributes=self.posed.shaped(self.results),
+                    **self.data,
                 )

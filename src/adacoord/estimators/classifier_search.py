@@ -94,9 +94,7 @@ class ClassifierCV(CrossValidated, LinearClassifier):
             problems = recipe.problems(fold, [(0.0, 0.0)] * recipe.count)
             score = self._score_on(rows, test, scoring)
             walk, model = Walk.empty(len(ratios), Cs.size), self._plain(recipe)
-            walk.coefs = np.empty(
-                (len(ratios), Cs.size, recipe.height, d + self.fit_intercept)
-            )
+            walk.coefs = np.empty((len(ratios), Cs.size, recipe.height, d + self.fit_intercept))
             for i, ratio in enumerate(ratios):
                 penalties = [liblinear_penalty(len(fold.y), Cs[j], ratio) for j in order]
                 for j, results in zip(order, points(problems, penalties, solve), strict=True):
@@ -152,10 +150,13 @@ class ClassifierCV(CrossValidated, LinearClassifier):
 
     def _plain(self, recipe):
         """A model of the kind whose path is walked, to be scored."""
-        model = self._kind(**{
-            name: value for name, value in self.get_params(deep=False).items()
-            if name in self._kind().get_params()
-        })
+        model = self._kind(
+            **{
+                name: value
+                for name, value in self.get_params(deep=False).items()
+                if name in self._kind().get_params()
+            }
+        )
         model.classes_ = self.classes_
         model.dual_gap_ = 0.0 if recipe.count == 1 else np.zeros(recipe.count)
         return model
@@ -238,6 +239,8 @@ def _with_labels(scorer, classes):
     if classes.size == 2 and "pos_label" in known:
         own = {"pos_label": classes[-1], **own}
     return make_scorer(
-        scorer._score_func, greater_is_better=scorer._sign == 1,
-        response_method=scorer._response_method, **{"labels": classes, **own},
+        scorer._score_func,
+        greater_is_better=scorer._sign == 1,
+        response_method=scorer._response_method,
+        **{"labels": classes, **own},
     )

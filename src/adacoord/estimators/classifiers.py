@@ -52,8 +52,12 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
         if loss.blocks and rows.classes.size == 2:
             loss = get_loss("logistic")
         recipe = Classification(
-            loss=loss, fit_intercept=self.fit_intercept, n_classes=rows.classes.size,
-            class_weights=self._class_weights(rows), weigh_rest=self._weigh_rest, **how,
+            loss=loss,
+            fit_intercept=self.fit_intercept,
+            n_classes=rows.classes.size,
+            class_weights=self._class_weights(rows),
+            weigh_rest=self._weigh_rest,
+            **how,
         )
         _check_weighted(rows, recipe)
         return recipe
@@ -87,8 +91,9 @@ def _check_weighted(rows: Rows, recipe: Classification) -> None:
     """Two classes need rows of positive weight; every one that is told from the rest does."""
     assert rows.classes is not None
     sizes = np.bincount(rows.targets, rows.weights, recipe.n_classes)
-    absent = rows.classes[sizes * (1.0 if recipe.class_weights is None else recipe.class_weights)
-                          == 0.0]
+    absent = rows.classes[
+        sizes * (1.0 if recipe.class_weights is None else recipe.class_weights) == 0.0
+    ]
     if absent.size and not (recipe.joint and absent.size < recipe.n_classes - 1):
         raise ValueError(
             f"class {absent[0]} has only rows of zero weight (by sample_weight or "
@@ -164,10 +169,26 @@ class LinearSVC(LinearClassifier):
     }
     _weigh_rest = False
 
-    def __init__(self, penalty="l2", loss="squared_hinge", *, dual="auto", tol=1e-4, C=1.0,
-                 multi_class="ovr", fit_intercept=True, intercept_scaling=None,
-                 class_weight=None, verbose=0, random_state=None, max_iter=1000, l1_ratio=0.5,
-                 solver="auto", warm_start=False, n_jobs=None):
+    def __init__(
+        self,
+        penalty="l2",
+        loss="squared_hinge",
+        *,
+        dual="auto",
+        tol=1e-4,
+        C=1.0,
+        multi_class="ovr",
+        fit_intercept=True,
+        intercept_scaling=None,
+        class_weight=None,
+        verbose=0,
+        random_state=None,
+        max_iter=1000,
+        l1_ratio=0.5,
+        solver="auto",
+        warm_start=False,
+        n_jobs=None,
+    ):
         self.penalty = penalty
         self.loss = loss
         self.dual = dual
@@ -241,17 +262,35 @@ class LogisticRegression(LinearClassifier):
 
     _parameter_constraints: dict = {
         **LinearClassifier._parameter_constraints,
-        "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None,
-                    Hidden(StrOptions({"deprecated"}))],
+        "penalty": [
+            StrOptions({"l1", "l2", "elasticnet"}),
+            None,
+            Hidden(StrOptions({"deprecated"})),
+        ],
         "C": [Interval(Real, 0.0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
         "dual": ["boolean"],
         "multi_class": [StrOptions({"auto", "multinomial", "ovr"})],
     }
 
-    def __init__(self, penalty="deprecated", *, C=1.0, l1_ratio=0.0, dual=False, tol=1e-4,
-                 fit_intercept=True, class_weight=None, random_state=None, solver="auto",
-                 max_iter=1000, multi_class="auto", verbose=0, warm_start=False, n_jobs=None):
+    def __init__(
+        self,
+        penalty="deprecated",
+        *,
+        C=1.0,
+        l1_ratio=0.0,
+        dual=False,
+        tol=1e-4,
+        fit_intercept=True,
+        class_weight=None,
+        random_state=None,
+        solver="auto",
+        max_iter=1000,
+        multi_class="auto",
+        verbose=0,
+        warm_start=False,
+        n_jobs=None,
+    ):
         self.penalty = penalty
         self.C = C
         self.l1_ratio = l1_ratio
@@ -269,7 +308,8 @@ class LogisticRegression(LinearClassifier):
 
     def _recipe(self, rows):
         return self._classification(
-            rows, get_loss("logistic" if self.multi_class == "ovr" else "multinomial"))
+            rows, get_loss("logistic" if self.multi_class == "ovr" else "multinomial")
+        )
 
     def _penalty(self, n):
         C = np.inf if self.penalty is None else self.C

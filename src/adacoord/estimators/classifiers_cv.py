@@ -90,17 +90,35 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
 
     _kind = LogisticRegression
     _parameter_constraints: dict = {
-        **LogisticRegression._parameter_constraints, **_CONSTRAINTS,
+        **LogisticRegression._parameter_constraints,
+        **_CONSTRAINTS,
         "penalty": [StrOptions({"l1", "l2", "elasticnet"}), Hidden(StrOptions({"deprecated"}))],
         "use_legacy_attributes": ["boolean"],
     }
     for _name in ("C", "l1_ratio", "warm_start"):
         _parameter_constraints.pop(_name)
 
-    def __init__(self, *, Cs=10, l1_ratios=None, fit_intercept=True, cv=None, dual=False,
-                 penalty="deprecated", scoring=None, solver="auto", tol=1e-4, max_iter=1000,
-                 class_weight=None, n_jobs=None, verbose=0, refit=True, multi_class="auto",
-                 random_state=None, use_legacy_attributes=True):
+    def __init__(
+        self,
+        *,
+        Cs=10,
+        l1_ratios=None,
+        fit_intercept=True,
+        cv=None,
+        dual=False,
+        penalty="deprecated",
+        scoring=None,
+        solver="auto",
+        tol=1e-4,
+        max_iter=1000,
+        class_weight=None,
+        n_jobs=None,
+        verbose=0,
+        refit=True,
+        multi_class="auto",
+        random_state=None,
+        use_legacy_attributes=True,
+    ):
         self.Cs = Cs
         self.l1_ratios = l1_ratios
         self.fit_intercept = fit_intercept
@@ -133,8 +151,7 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
         one = slice(None) if self.l1_ratios is not None else 0
         self.C_, self.l1_ratio_ = (np.full(labels.size, v) for v in (self.C_, self.l1_ratio_))
         scores, passes, coefs = (
-            np.swapaxes(a, 1, 2)[:, :, one]
-            for a in (self.scores_, self.n_iter_, self.coefs_paths_)
+            np.swapaxes(a, 1, 2)[:, :, one] for a in (self.scores_, self.n_iter_, self.coefs_paths_)
         )
         self.scores_ = {label: scores.copy() for label in labels}
         self.coefs_paths_ = {
@@ -212,15 +229,35 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
 
     _kind = LinearSVC
     _parameter_constraints: dict = {
-        **LinearSVC._parameter_constraints, **_CONSTRAINTS, "l1_ratios": ["array-like"],
+        **LinearSVC._parameter_constraints,
+        **_CONSTRAINTS,
+        "l1_ratios": ["array-like"],
     }
     for _name in ("C", "l1_ratio", "warm_start"):
         _parameter_constraints.pop(_name)
 
-    def __init__(self, penalty="l2", loss="squared_hinge", *, Cs=10, l1_ratios=(0.5,), cv=None,
-                 scoring=None, refit=True, dual="auto", tol=1e-4, multi_class="ovr",
-                 fit_intercept=True, intercept_scaling=None, class_weight=None, verbose=0,
-                 random_state=None, max_iter=1000, solver="auto", n_jobs=None):
+    def __init__(
+        self,
+        penalty="l2",
+        loss="squared_hinge",
+        *,
+        Cs=10,
+        l1_ratios=(0.5,),
+        cv=None,
+        scoring=None,
+        refit=True,
+        dual="auto",
+        tol=1e-4,
+        multi_class="ovr",
+        fit_intercept=True,
+        intercept_scaling=None,
+        class_weight=None,
+        verbose=0,
+        random_state=None,
+        max_iter=1000,
+        solver="auto",
+        n_jobs=None,
+    ):
         self.penalty = penalty
         self.loss = loss
         self.Cs = Cs
@@ -241,5 +278,4 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
         self.n_jobs = n_jobs
 
     def _ratios(self) -> np.ndarray:
-        return checked_ratios(
-            (RATIOS[self.penalty],) if self.penalty in RATIOS else self.l1_ratios)
+        return checked_ratios((RATIOS[self.penalty],) if self.penalty in RATIOS else self.l1_ratios)

@@ -74,13 +74,28 @@ class ERMClassifier(LinearClassifier):
     """
 
     _parameter_constraints: dict = {
-        **LinearClassifier._parameter_constraints, **_PENALTIES,
+        **LinearClassifier._parameter_constraints,
+        **_PENALTIES,
         "loss": [StrOptions(_names("classification") | {"multinomial"}), Loss],
     }
 
-    def __init__(self, loss="logistic", l1=0.0, l2=1e-4, *, positive=False, fit_intercept=True,
-                 tol=1e-4, max_iter=1000, solver="auto", class_weight=None, random_state=None,
-                 verbose=0, warm_start=False, n_jobs=None):
+    def __init__(
+        self,
+        loss="logistic",
+        l1=0.0,
+        l2=1e-4,
+        *,
+        positive=False,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=1000,
+        solver="auto",
+        class_weight=None,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+        n_jobs=None,
+    ):
         self.loss = loss
         self.l1 = l1
         self.l2 = l2
@@ -98,7 +113,7 @@ class ERMClassifier(LinearClassifier):
     def _recipe(self, rows):
         loss = get_loss(self.loss)
         if loss.task not in ("classification", "multiclass"):
-            raise ValueError(f'loss={loss}: a loss of {loss.task}; use ERMRegressor for it')
+            raise ValueError(f"loss={loss}: a loss of {loss.task}; use ERMRegressor for it")
         return self._classification(rows, loss, mean_one=True, positive=self.positive)
 
     def _penalty(self, n):
@@ -159,13 +174,27 @@ class ERMRegressor(LinearRegressor):
     """
 
     _parameter_constraints: dict = {
-        **LinearEstimator._parameter_constraints, **_PENALTIES,
+        **LinearEstimator._parameter_constraints,
+        **_PENALTIES,
         "loss": [StrOptions(_names("regression", "count")), Loss],
     }
 
-    def __init__(self, loss="squared", l1=0.0, l2=1e-4, *, positive=False, fit_intercept=True,
-                 tol=1e-4, max_iter=1000, solver="auto", random_state=None, verbose=0,
-                 warm_start=False, n_jobs=None):
+    def __init__(
+        self,
+        loss="squared",
+        l1=0.0,
+        l2=1e-4,
+        *,
+        positive=False,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=1000,
+        solver="auto",
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+        n_jobs=None,
+    ):
         self.loss = loss
         self.l1 = l1
         self.l2 = l2
@@ -182,7 +211,7 @@ class ERMRegressor(LinearRegressor):
     def _recipe(self, rows):
         loss = get_loss(self.loss)
         if loss.task not in ("regression", "count"):
-            raise ValueError(f'loss={loss}: a loss of {loss.task}; use ERMClassifier for it')
+            raise ValueError(f"loss={loss}: a loss of {loss.task}; use ERMClassifier for it")
         return self._regression(rows, loss, positive=self.positive, mean_one=True)
 
     def _penalties(self, rows, recipe):

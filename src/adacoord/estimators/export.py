@@ -34,12 +34,24 @@ from sklearn.utils.validation import check_is_fitted
 from ..problem.losses import get_loss
 
 _CLASSES = {
-    "LinearSVC": svm.LinearSVC, "LinearSVR": svm.LinearSVR,
-    "LogisticRegression": linear_model.LogisticRegression, "Ridge": linear_model.Ridge,
-    "Lasso": linear_model.Lasso, "ElasticNet": linear_model.ElasticNet,
+    "LinearSVC": svm.LinearSVC,
+    "LinearSVR": svm.LinearSVR,
+    "LogisticRegression": linear_model.LogisticRegression,
+    "Ridge": linear_model.Ridge,
+    "Lasso": linear_model.Lasso,
+    "ElasticNet": linear_model.ElasticNet,
 }
-_SAME = ("alpha", "C", "class_weight", "epsilon", "fit_intercept", "l1_ratio", "loss", "penalty",
-         "positive")
+_SAME = (
+    "alpha",
+    "C",
+    "class_weight",
+    "epsilon",
+    "fit_intercept",
+    "l1_ratio",
+    "loss",
+    "penalty",
+    "positive",
+)
 #: The values that are known there too.
 _VALUES = {
     "loss": ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"),
@@ -105,8 +117,10 @@ def _regressor(model) -> BaseEstimator:
         return _CLASSES[name](**_shared(model, _CLASSES[name]))
     loss = get_loss(model.loss)
     kind, renamed = _REGRESSORS[loss.name]
-    other = kind(fit_intercept=model.fit_intercept,
-                 **{there: getattr(loss, here) for here, there in renamed.items()})
+    other = kind(
+        fit_intercept=model.fit_intercept,
+        **{there: getattr(loss, here) for here, there in renamed.items()},
+    )
     if loss.name == "squared_epsilon_insensitive":
         other.set_params(loss=loss.name)
     if loss.name == "poisson":
@@ -122,8 +136,11 @@ def _shared(model, kind: Any) -> dict[str, Any]:
         if len(chosen) == 1:  # one for all classes, or targets
             params[name] = chosen.pop()
     known = kind._get_param_names()
-    return {name: value for name, value in params.items()
-            if name in _SAME and name in known and (name not in _VALUES or value in _VALUES[name])}
+    return {
+        name: value
+        for name, value in params.items()
+        if name in _SAME and name in known and (name not in _VALUES or value in _VALUES[name])
+    }
 
 
 def _with_coefficients(other, model, coef, intercept):

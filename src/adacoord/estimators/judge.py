@@ -32,8 +32,10 @@ def points(estimator, X, y) -> Iterator[tuple[str, Problem, np.ndarray, float | 
         )
     coef, c = as_coefficients(estimator.coef_, estimator.intercept_)
     if len(coef) != posed.recipe.height:
-        raise ValueError(f"the data make {posed.recipe.height} problems, and the model has "
-                         f"{len(coef)} rows of coefficients: give the data it was trained on")
+        raise ValueError(
+            f"the data make {posed.recipe.height} problems, and the model has "
+            f"{len(coef)} rows of coefficients: give the data it was trained on"
+        )
     judged = zip(posed.problems, posed.recipe.points(coef, c), strict=True)
     for k, (problem, (x, intercept)) in enumerate(judged):
         yield _heading(classes, k, len(posed.problems)), problem, x, intercept

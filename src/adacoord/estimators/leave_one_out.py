@@ -23,7 +23,12 @@ from ..linalg.blas import one_thread
 
 
 def leave_one_out(
-    X, Y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool, alphas, svd: bool = False,
+    X,
+    Y: np.ndarray,
+    weights: np.ndarray | None,
+    fit_intercept: bool,
+    alphas,
+    svd: bool = False,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(weighted errors, predictions) of the rows left out, of shape (n, n_targets), by alpha.
 
@@ -88,8 +93,11 @@ class _Centred:
             return Z @ Z.T
         Z = sparse.diags(self.root) @ self.X
         means = np.outer(Z @ self.mean, self.root)
-        return (Z @ Z.T).toarray() - means - means.T + (
-            self.mean @ self.mean * np.outer(self.root, self.root)
+        return (
+            (Z @ Z.T).toarray()
+            - means
+            - means.T
+            + (self.mean @ self.mean * np.outer(self.root, self.root))
         )
 
     def predictions(self, errors, c):

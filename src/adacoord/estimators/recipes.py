@@ -45,8 +45,10 @@ class Rows:
         X = self.X
         columns = not sparse.issparse(X) and X.flags.f_contiguous and not X.flags.c_contiguous
         return replace(
-            self, X=X.T.take(kept, axis=1).T if columns else X[kept],  # X[kept] is in C order
-            y=self.y[kept], targets=self.targets[..., kept],
+            self,
+            X=X.T.take(kept, axis=1).T if columns else X[kept],  # X[kept] is in C order
+            y=self.y[kept],
+            targets=self.targets[..., kept],
             weights=None if self.weights is None else self.weights[kept],
         )
 
@@ -100,7 +102,13 @@ class Recipe(ABC):
             if self.mean_one and weights is not None:
                 weights = weights * (matrix.shape[0] / weights.sum())
             return Problem(
-                matrix, b, self.loss, l1=l1, l2=l2, positive=self.positive, sample_weight=weights,
+                matrix,
+                b,
+                self.loss,
+                l1=l1,
+                l2=l2,
+                positive=self.positive,
+                sample_weight=weights,
                 intercept=self.fit_intercept and not self.penalised,
             )
 
@@ -257,8 +265,10 @@ class Posed:
             y = duals[k] if known else problem.loss.derivative(problem.predict(x, c), problem.b)
             return SimpleNamespace(x=x, intercept=c, y=y)
 
-        return [start(k, problem, *point)
-                for k, (problem, point) in enumerate(zip(self.problems, points, strict=True))]
+        return [
+            start(k, problem, *point)
+            for k, (problem, point) in enumerate(zip(self.problems, points, strict=True))
+        ]
 
 
 def as_coefficients(coef, intercept) -> tuple[np.ndarray, np.ndarray]:

@@ -23,12 +23,18 @@ class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
 
     def _rows(self, X, y, sample_weight) -> Rows:
         X, y, weights = self._checked(
-            X, y, sample_weight, multi_output=self._multi_output, y_numeric=True)
+            X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
+        )
         return Rows(X, y, np.asarray(y, dtype=np.float64).reshape(len(y), -1).T, weights)
 
     def _regression(self, rows: Rows, loss: Loss, **how) -> Regression:
-        return Regression(loss=loss, fit_intercept=self.fit_intercept,
-                          n_targets=len(rows.targets), flat=rows.y.ndim == 1, **how)
+        return Regression(
+            loss=loss,
+            fit_intercept=self.fit_intercept,
+            n_targets=len(rows.targets),
+            flat=rows.y.ndim == 1,
+            **how,
+        )
 
     def _iterations(self, passes: list[int]):
         return passes[0] if len(passes) == 1 else passes
@@ -87,9 +93,23 @@ class LinearSVR(LinearRegressor):
         "dual": ["boolean", StrOptions({"auto"})],
     }
 
-    def __init__(self, *, epsilon=0.0, tol=1e-4, C=1.0, loss="epsilon_insensitive",
-                 fit_intercept=True, intercept_scaling=None, dual="auto", verbose=0,
-                 random_state=None, max_iter=1000, solver="auto", warm_start=False, n_jobs=None):
+    def __init__(
+        self,
+        *,
+        epsilon=0.0,
+        tol=1e-4,
+        C=1.0,
+        loss="epsilon_insensitive",
+        fit_intercept=True,
+        intercept_scaling=None,
+        dual="auto",
+        verbose=0,
+        random_state=None,
+        max_iter=1000,
+        solver="auto",
+        warm_start=False,
+        n_jobs=None,
+    ):
         self.epsilon = epsilon
         self.tol = tol
         self.C = C
@@ -161,9 +181,21 @@ class Ridge(MultiOutputMixin, LinearRegressor):
         "positive": ["boolean"],
     }
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, copy_X=True, max_iter=None, tol=1e-4,
-                 solver="auto", positive=False, random_state=None, verbose=0, warm_start=False,
-                 n_jobs=None):
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        copy_X=True,
+        max_iter=None,
+        tol=1e-4,
+        solver="auto",
+        positive=False,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+        n_jobs=None,
+    ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.copy_X = copy_X
@@ -237,9 +269,24 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         "selection": [StrOptions({"cyclic", "random"})],
     }
 
-    def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True, precompute=False,
-                 max_iter=1000, copy_X=True, tol=1e-4, warm_start=False, positive=False,
-                 random_state=None, selection="cyclic", solver="auto", verbose=0, n_jobs=None):
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        l1_ratio=0.5,
+        fit_intercept=True,
+        precompute=False,
+        max_iter=1000,
+        copy_X=True,
+        tol=1e-4,
+        warm_start=False,
+        positive=False,
+        random_state=None,
+        selection="cyclic",
+        solver="auto",
+        verbose=0,
+        n_jobs=None,
+    ):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
@@ -311,12 +358,36 @@ class Lasso(ElasticNet):
     _parameter_constraints: dict = {**ElasticNet._parameter_constraints}
     _parameter_constraints.pop("l1_ratio")
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, precompute=False, copy_X=True,
-                 max_iter=1000, tol=1e-4, warm_start=False, positive=False, random_state=None,
-                 selection="cyclic", solver="auto", verbose=0, n_jobs=None):
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        precompute=False,
+        copy_X=True,
+        max_iter=1000,
+        tol=1e-4,
+        warm_start=False,
+        positive=False,
+        random_state=None,
+        selection="cyclic",
+        solver="auto",
+        verbose=0,
+        n_jobs=None,
+    ):
         super().__init__(
-            alpha=alpha, l1_ratio=1.0, fit_intercept=fit_intercept, precompute=precompute,
-            max_iter=max_iter, copy_X=copy_X, tol=tol, warm_start=warm_start, positive=positive,
-            random_state=random_state, selection=selection, solver=solver, verbose=verbose,
+            alpha=alpha,
+            l1_ratio=1.0,
+            fit_intercept=fit_intercept,
+            precompute=precompute,
+            max_iter=max_iter,
+            copy_X=copy_X,
+            tol=tol,
+            warm_start=warm_start,
+            positive=positive,
+            random_state=random_state,
+            selection=selection,
+            solver=solver,
+            verbose=verbose,
             n_jobs=n_jobs,
         )

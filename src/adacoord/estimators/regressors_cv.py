@@ -90,10 +90,26 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     }
     _parameter_constraints.pop("warm_start")
 
-    def __init__(self, *, l1_ratio=0.5, eps=1e-3, n_alphas=None, alphas=100, fit_intercept=True,
-                 precompute="auto", max_iter=1000, tol=1e-4, cv=None, copy_X=True, verbose=0,
-                 n_jobs=None, positive=False, random_state=None, selection="cyclic",
-                 solver="auto"):
+    def __init__(
+        self,
+        *,
+        l1_ratio=0.5,
+        eps=1e-3,
+        n_alphas=None,
+        alphas=100,
+        fit_intercept=True,
+        precompute="auto",
+        max_iter=1000,
+        tol=1e-4,
+        cv=None,
+        copy_X=True,
+        verbose=0,
+        n_jobs=None,
+        positive=False,
+        random_state=None,
+        selection="cyclic",
+        solver="auto",
+    ):
         self.l1_ratio = l1_ratio
         self.eps = eps
         self.n_alphas = n_alphas
@@ -154,8 +170,9 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
             return walk
 
         walks = self._walk(self._folds(rows.X, rows.y, classifier=False, **splitting), one_fold)
-        errors, gaps = (np.stack([getattr(w, name) for w in walks], axis=-1)
-                        for name in ("scores", "gaps"))
+        errors, gaps = (
+            np.stack([getattr(w, name) for w in walks], axis=-1) for name in ("scores", "gaps")
+        )
         i, j = np.unravel_index(np.argmin(errors.mean(axis=-1)), alphas.shape)
         self.alpha_, ratio = float(alphas[i, j]), float(ratios[i])
         if "l1_ratio" in self._parameter_constraints:
@@ -217,10 +234,14 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
                 "grid by providing your estimator with the appropriate `alphas=` argument."
             )
         largest, least = problem.l1_max(), np.finfo(np.float64).resolution
-        return np.stack([
-            np.geomspace(a, a * self.eps, self._n_alphas) if a > least
-            else np.full(self._n_alphas, least) for a in largest / ratios
-        ])
+        return np.stack(
+            [
+                np.geomspace(a, a * self.eps, self._n_alphas)
+                if a > least
+                else np.full(self._n_alphas, least)
+                for a in largest / ratios
+            ]
+        )
 
     def get_metadata_routing(self):
         """What the splitter asks for, to scikit-learn."""
@@ -281,13 +302,40 @@ class LassoCV(ElasticNetCV):
     _parameter_constraints: dict = {**ElasticNetCV._parameter_constraints}
     _parameter_constraints.pop("l1_ratio")
 
-    def __init__(self, *, eps=1e-3, n_alphas=None, alphas=100, fit_intercept=True,
-                 precompute="auto", max_iter=1000, tol=1e-4, copy_X=True, cv=None, verbose=0,
-                 n_jobs=None, positive=False, random_state=None, selection="cyclic",
-                 solver="auto"):
+    def __init__(
+        self,
+        *,
+        eps=1e-3,
+        n_alphas=None,
+        alphas=100,
+        fit_intercept=True,
+        precompute="auto",
+        max_iter=1000,
+        tol=1e-4,
+        copy_X=True,
+        cv=None,
+        verbose=0,
+        n_jobs=None,
+        positive=False,
+        random_state=None,
+        selection="cyclic",
+        solver="auto",
+    ):
         super().__init__(
-            l1_ratio=1.0, eps=eps, n_alphas=n_alphas, alphas=alphas, fit_intercept=fit_intercept,
-            precompute=precompute, max_iter=max_iter, tol=tol, copy_X=copy_X, cv=cv,
-            verbose=verbose, n_jobs=n_jobs, positive=positive, random_state=random_state,
-            selection=selection, solver=solver,
+            l1_ratio=1.0,
+            eps=eps,
+            n_alphas=n_alphas,
+            alphas=alphas,
+            fit_intercept=fit_intercept,
+            precompute=precompute,
+            max_iter=max_iter,
+            tol=tol,
+            copy_X=copy_X,
+            cv=cv,
+            verbose=verbose,
+            n_jobs=n_jobs,
+            positive=positive,
+            random_state=random_state,
+            selection=selection,
+            solver=solver,
         )

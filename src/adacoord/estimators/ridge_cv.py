@@ -90,9 +90,23 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
     }
     _parameter_constraints.pop("warm_start")
 
-    def __init__(self, alphas=(0.1, 1.0, 10.0), *, fit_intercept=True, scoring=None, cv=None,
-                 gcv_mode=None, store_cv_results=False, alpha_per_target=False, max_iter=None,
-                 tol=1e-4, solver="auto", random_state=None, verbose=0, n_jobs=None):
+    def __init__(
+        self,
+        alphas=(0.1, 1.0, 10.0),
+        *,
+        fit_intercept=True,
+        scoring=None,
+        cv=None,
+        gcv_mode=None,
+        store_cv_results=False,
+        alpha_per_target=False,
+        max_iter=None,
+        tol=1e-4,
+        solver="auto",
+        random_state=None,
+        verbose=0,
+        n_jobs=None,
+    ):
         self.alphas = alphas
         self.fit_intercept = fit_intercept
         self.scoring = scoring
@@ -166,8 +180,12 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
             if scorer is None:
                 scores.append(-values.mean(axis=0) if apart else -values.mean())
             elif apart:
-                scores.append([scorer(_Echo(), predictions[:, j], Y[:, j], **scoring)
-                               for j in range(Y.shape[1])])
+                scores.append(
+                    [
+                        scorer(_Echo(), predictions[:, j], Y[:, j], **scoring)
+                        for j in range(Y.shape[1])
+                    ]
+                )
             else:
                 scores.append(scorer(_Echo(), predictions.reshape(y.shape), y, **scoring))
             if self.store_cv_results:

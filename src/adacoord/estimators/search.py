@@ -45,8 +45,12 @@ class Walk:
     @classmethod
     def empty(cls, paths: int, points: int) -> Walk:
         shape = paths, points
-        return cls(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.int32),
-                   np.zeros(shape, dtype=bool))
+        return cls(
+            np.empty(shape),
+            np.empty(shape),
+            np.empty(shape, dtype=np.int32),
+            np.zeros(shape, dtype=bool),
+        )
 
     def note(self, where: tuple[int, int], score: float, results: Sequence) -> None:
         """What the problems of one point came to."""
@@ -92,8 +96,10 @@ class CrossValidated:
 
             k, fold = numbered
             walk = one_fold(*fold, solve)
-            self._tell(f"fold {k + 1} of {len(folds)}: {walk.gaps.size} points, "
-                       f"{walk.passes.sum()} passes, relative gaps up to {np.max(walk.gaps):.1e}")
+            self._tell(
+                f"fold {k + 1} of {len(folds)}: {walk.gaps.size} points, "
+                f"{walk.passes.sum()} passes, relative gaps up to {np.max(walk.gaps):.1e}"
+            )
             return walk
 
         jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
@@ -111,9 +117,13 @@ class CrossValidated:
         if not short.any():
             return ""
         gaps = np.stack([w.gaps for w in walks])[short]
-        worst = "" if np.isnan(gaps).all() else (
-            f"; the worst has a relative gap of {np.nanmax(gaps):.2e}, tol={self.tol:g} was asked "
-            "for"
+        worst = (
+            ""
+            if np.isnan(gaps).all()
+            else (
+                f"; the worst has a relative gap of {np.nanmax(gaps):.2e}, tol={self.tol:g} was asked "
+                "for"
+            )
         )
         return (
             f"{short.sum()} of {short.size} points of the folds' paths stopped early{worst}. Raise "
@@ -135,8 +145,12 @@ class CrossValidated:
     def _router(self, scorer=None, *callers) -> MetadataRouter:
         """Who may ask for metadata: the splitter, and the scorer in ``callers``."""
         splitter = self.cv if hasattr(self.cv, "split") else KFold()
-        router = MetadataRouter(owner=self).add_self_request(self).add(
-            splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split")
+        router = (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split")
+            )
         )
         if scorer is not None:
             mapping = MethodMapping()
@@ -172,7 +186,10 @@ def _never_wrong(problem: Problem):
     """x = 0 and an intercept at which the losses are 0, to the last digit."""
     b = problem.b if problem.weights is None else problem.b[problem.weights > 0.0]
     return SimpleNamespace(
-        x=np.zeros(problem.d), intercept=NEVER_WRONG * b[0], relative_gap=0.0, passes=0,
+        x=np.zeros(problem.d),
+        intercept=NEVER_WRONG * b[0],
+        relative_gap=0.0,
+        passes=0,
         converged=True,
     )
 

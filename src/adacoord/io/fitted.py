@@ -83,23 +83,32 @@ def check_fitted(model: Any) -> None:
     values = coef.data if sparse.issparse(coef) else coef
     for name, array in (("coef_", values), ("intercept_", np.asarray(intercept))):
         if not _is_plain(array) or array.dtype.kind not in "biuf":
-            raise ValueError(f"{name}={array!r}: an array of finite numbers is needed; fit the "
-                             "model again")
+            raise ValueError(
+                f"{name}={array!r}: an array of finite numbers is needed; fit the model again"
+            )
     rows = coef.shape[0] if coef.ndim == 2 else 1
     if coef.ndim not in (1, 2) or coef.shape[-1] != model.n_features_in_:
-        raise ValueError(f"coef_ has shape {coef.shape}, and n_features_in_="
-                         f"{model.n_features_in_!r} columns are needed; fit the model again")
+        raise ValueError(
+            f"coef_ has shape {coef.shape}, and n_features_in_="
+            f"{model.n_features_in_!r} columns are needed; fit the model again"
+        )
     if np.shape(intercept) not in ((), (rows,)):
-        raise ValueError(f"intercept_ has shape {np.shape(intercept)}, and one intercept for each "
-                         f"of the {rows} row(s) of coef_ is needed; fit the model again")
+        raise ValueError(
+            f"intercept_ has shape {np.shape(intercept)}, and one intercept for each "
+            f"of the {rows} row(s) of coef_ is needed; fit the model again"
+        )
     if is_classifier(model):
         labels = model.classes_
         if not _is_plain(labels) or labels.ndim != 1 or len({*labels.tolist()}) < labels.size:
-            raise ValueError(f"classes_={labels!r}: different labels are needed, finite numbers "
-                             "or strings; fit the model again")
+            raise ValueError(
+                f"classes_={labels!r}: different labels are needed, finite numbers "
+                "or strings; fit the model again"
+            )
         if labels.size < 2 or (rows != labels.size and (rows, labels.size) != (1, 2)):
-            raise ValueError(f"coef_ has {rows} row(s) for {labels.size} class(es), and one for "
-                             "each, or one for two, is needed; fit the model again")
+            raise ValueError(
+                f"coef_ has {rows} row(s) for {labels.size} class(es), and one for "
+                "each, or one for two, is needed; fit the model again"
+            )
 
 
 def _is_learnt(name: str) -> bool:
@@ -113,7 +122,8 @@ def _is_plain(array: Any) -> bool:
     if array.dtype.kind == "O":
         return all(isinstance(v, str) for v in array.flat)
     return array.dtype.kind in "biuU" or (
-        array.dtype.kind == "f" and bool(np.isfinite(array).all()))
+        array.dtype.kind == "f" and bool(np.isfinite(array).all())
+    )
 
 
 class _Writer:
@@ -139,8 +149,9 @@ class _Writer:
             return {kind: [self.pack(f"{name}[{i}]", v) for i, v in enumerate(value)]}
         if isinstance(value, dict):
             pairs = value.items()
-            return {"dict": [[self.pack(name, k), self.pack(f"{name}[{k!r}]", v)]
-                             for k, v in pairs]}
+            return {
+                "dict": [[self.pack(name, k), self.pack(f"{name}[{k!r}]", v)] for k, v in pairs]
+            }
         if isinstance(value, (np.ndarray, np.generic)):
             array = np.asarray(value)
             if array.dtype.kind in "biufU":
@@ -163,7 +174,7 @@ def _unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         if isinstance(value, list):
             raise ValueError("a list stands where a value should")
         return value
-    (kind, content), = value.items()
+    ((kind, content),) = value.items()
     if kind == "array":
         array = arrays[content]
         return array if array.ndim else array[()]

@@ -36,8 +36,10 @@ def save_model(model: Any, path: str | os.PathLike) -> None:
     from .fitted import dismantle, is_estimator
 
     if not is_estimator(model):
-        raise ValueError(f"model={type(model).__name__}: save_model takes a fitted estimator of "
-                         "adacoord; for others use their own library")
+        raise ValueError(
+            f"model={type(model).__name__}: save_model takes a fitted estimator of "
+            "adacoord; for others use their own library"
+        )
     write_digested(path, _KIND, _NEWEST, *dismantle(model))
 
 
@@ -68,6 +70,8 @@ def load_model(path: str | os.PathLike) -> Any:
     except Exception as error:  # content that nobody's program wrote raises whatever it likes
         lacking = isinstance(error, KeyError)
         reason = f"it lacks {error}" if lacking else str(error) or type(error).__name__
-        raise ValueError(f"{os.fspath(path)}: the digest of this file is right but it does not "
-                         f"hold a model ({reason}); save the model again") from error
+        raise ValueError(
+            f"{os.fspath(path)}: the digest of this file is right but it does not "
+            f"hold a model ({reason}); save the model again"
+        ) from error
     return model

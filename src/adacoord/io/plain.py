@@ -16,8 +16,12 @@ from ..api.monitor import History
 from ..problem.losses import LOSSES, Loss
 
 #: What a certificate calls the attributes of an estimator.
-_ATTRIBUTES = {"gap": "dual_gap_", "relative_gap": "relative_gap_", "passes": "n_iter_",
-               "solver": "solver_"}
+_ATTRIBUTES = {
+    "gap": "dual_gap_",
+    "relative_gap": "relative_gap_",
+    "passes": "n_iter_",
+    "solver": "solver_",
+}
 _KINDS = {"passes": int, "solver": str}
 
 
@@ -31,10 +35,10 @@ def assemble_plain(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Any:
         raise ValueError(f"certificate={certificate!r}: it must be an object")
     params = {
         "loss": _loss(facts["loss"], facts["loss_parameter"]),
-        "l1": _number("l1", facts["l1"], least=0.0), "l2": _number("l2", facts["l2"], least=0.0),
+        "l1": _number("l1", facts["l1"], least=0.0),
+        "l2": _number("l2", facts["l2"], least=0.0),
         "positive": _flag("positive", facts["positive"]),
-        "fit_intercept": _flag("fit_intercept",
-                               certificate.get("fit_intercept", intercept != 0.0)),
+        "fit_intercept": _flag("fit_intercept", certificate.get("fit_intercept", intercept != 0.0)),
     }
     classes = arrays.get("classes")
     if classes is None:
@@ -56,16 +60,22 @@ def assemble_plain(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Any:
 def _last_check(certificate: dict[str, Any]) -> History:
     """The history of one check that the certificate is; entries touched are not in it."""
     history = History()
-    history.append(**{name: math.nan if name == "operations" else float(certificate[name])
-                      for name in History.columns})
+    history.append(
+        **{
+            name: math.nan if name == "operations" else float(certificate[name])
+            for name in History.columns
+        }
+    )
     history.freeze()
     return history
 
 
 def _coefficients(coef: np.ndarray) -> np.ndarray:
     if coef.dtype.kind not in "biuf" or coef.ndim != 1 or coef.size == 0:
-        raise ValueError(f"coef has dtype {coef.dtype} and shape {coef.shape}: it must be one "
-                         "row of real numbers, a coefficient for each column")
+        raise ValueError(
+            f"coef has dtype {coef.dtype} and shape {coef.shape}: it must be one "
+            "row of real numbers, a coefficient for each column"
+        )
     return coef.astype(np.float64)
 
 

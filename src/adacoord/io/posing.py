@@ -58,8 +58,12 @@ class Posed:
         """Print the problem, and what was assumed."""
         console.print(str(self.problem), markup=False, soft_wrap=True)
         if self.classes is not None and self.count > 1:
-            console.print(f"{self.count} such problems: each of the labels {shown(self.classes)} "
-                          "against the rest", markup=False, soft_wrap=True)
+            console.print(
+                f"{self.count} such problems: each of the labels {shown(self.classes)} "
+                "against the rest",
+                markup=False,
+                soft_wrap=True,
+            )
         if self.assumed:
             console.print(self.assumed, markup=False, soft_wrap=True)
 
@@ -84,11 +88,12 @@ def pose(
         l2 = 0.0 if l1 > 0.0 else 1.0 / targets.size
     if classes is not None:
         first = classes[0] if classes.size > 2 else classes[1]
-        targets = (np.searchsorted(classes, targets) if chosen.blocks
-                   else np.where(targets == first, 1.0, -1.0))
-    problem = Problem(
-        A, targets, loss=chosen, l1=l1, l2=l2, positive=positive, intercept=intercept
-    )
+        targets = (
+            np.searchsorted(classes, targets)
+            if chosen.blocks
+            else np.where(targets == first, 1.0, -1.0)
+        )
+    problem = Problem(A, targets, loss=chosen, l1=l1, l2=l2, positive=positive, intercept=intercept)
     return Posed(problem, classes, assumed)
 
 
@@ -109,8 +114,10 @@ def _read_targets(targets: np.ndarray, name: str | None) -> tuple[Loss, np.ndarr
             "numbers; for real targets use --loss squared"
         )
     if values.size < 2:
-        raise ValueError(f"the targets have the single value {values[0]:g}: loss={loss.name!r} "
-                         "needs rows of two labels or more")
+        raise ValueError(
+            f"the targets have the single value {values[0]:g}: loss={loss.name!r} "
+            "needs rows of two labels or more"
+        )
     if loss.blocks and values.size == 2:  # as LogisticRegression and ERMClassifier take it
         loss = get_loss("logistic")
     return loss, values, assumed
@@ -139,6 +146,7 @@ def _assume(values: np.ndarray, rows: np.ndarray) -> tuple[str, str]:
 
 def shown(labels: np.ndarray) -> str:
     """The first few labels, as text."""
+
     def text(label) -> str:
         return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 

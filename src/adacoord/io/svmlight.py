@@ -39,7 +39,10 @@ _ENTRIES_A_WRITE = 1 << 17
 
 
 def load_svmlight(
-    path: str | os.PathLike, n_features: int | None = None, *, zero_based: bool = False,
+    path: str | os.PathLike,
+    n_features: int | None = None,
+    *,
+    zero_based: bool = False,
     max_bytes: int | None = None,
 ) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Read an svmlight file, plain or compressed.
@@ -92,14 +95,18 @@ def load_svmlight(
     if code != kernel.DONE:
         _refuse(path, text, position, code)
     if b.size == 0:
-        raise ValueError(f"{os.fspath(path)}: the file has no rows; give one with at least one "
-                         "line 'label index:value ...'")
+        raise ValueError(
+            f"{os.fspath(path)}: the file has no rows; give one with at least one "
+            "line 'label index:value ...'"
+        )
     _round_correctly(path, text, b, values, inexact)
 
     needed = max(largest + 1, 1)
     if n_features is not None and n_features < needed:
-        raise ValueError(f"n_features={n_features}: {os.fspath(path)} has {needed} columns; pass "
-                         f"n_features={needed} or more, or None")
+        raise ValueError(
+            f"n_features={n_features}: {os.fspath(path)} has {needed} columns; pass "
+            f"n_features={needed} or more, or None"
+        )
     shape = (b.size, needed if n_features is None else n_features)
     A = sparse.csr_matrix((values, indices, indptr), shape=shape)
     if not ordered:
@@ -144,8 +151,9 @@ def _checked_count(name: str, value: int | None, default: str) -> int | None:
     except TypeError:
         number = 0
     if number < 1:
-        raise ValueError(f"{name}={value!r}: it must be a whole number of at least 1, or None to "
-                         f"{default}")
+        raise ValueError(
+            f"{name}={value!r}: it must be a whole number of at least 1, or None to {default}"
+        )
     return number
 
 
@@ -157,12 +165,15 @@ def _read(path: str | os.PathLike, max_bytes: int | None) -> bytes:
     ending = os.path.splitext(name)[1].lower()
     found = next((e for e, magic in _MAGIC.items() if content.startswith(magic)), "")
     if ending in _MAGIC and found != ending:
-        raise ValueError(f"{name}: the name ends in {ending} but the content does not start as a "
-                         f"{ending} file does; rename it after what it holds, or copy it again")
+        raise ValueError(
+            f"{name}: the name ends in {ending} but the content does not start as a "
+            f"{ending} file does; rename it after what it holds, or copy it again"
+        )
     if ending not in _MAGIC:
         if found:
-            raise ValueError(f"{name}: the content is that of a {found} file; rename it to end "
-                             f"in {found}")
+            raise ValueError(
+                f"{name}: the content is that of a {found} file; rename it to end in {found}"
+            )
         return content
     most = max_bytes or max(_EXPANDED, _RATIO * len(content))
     chunks, size = [], 0
@@ -172,12 +183,16 @@ def _read(path: str | os.PathLike, max_bytes: int | None) -> bytes:
                 chunks.append(chunk)
                 size += len(chunk)
     except _DAMAGE as error:
-        raise ValueError(f"{name}: this {ending} file is truncated or corrupt ({error}); copy or "
-                         "download it again") from error
+        raise ValueError(
+            f"{name}: this {ending} file is truncated or corrupt ({error}); copy or "
+            "download it again"
+        ) from error
     if size > most:
-        raise ValueError(f"{name}: this {ending} file of {len(content)} bytes expands to more than "
-                         f"max_bytes={most}; if you trust it, pass a larger max_bytes, or "
-                         "decompress it first")
+        raise ValueError(
+            f"{name}: this {ending} file of {len(content)} bytes expands to more than "
+            f"max_bytes={most}; if you trust it, pass a larger max_bytes, or "
+            "decompress it first"
+        )
     return b"".join(chunks)
 
 
@@ -190,8 +205,14 @@ def _run(text: bytes, most: int, index_type: type, zero_based: bool) -> tuple:
     # Rarely used, and then sparsely: the system gives memory only to the pages written to.
     inexact = np.empty((most + rows, 3), np.int64)
     code, position, rows, entries, n_inexact, largest, ordered = kernel.parse(
-        np.frombuffer(text, np.uint8), 0 if zero_based else 1, np.iinfo(index_type).max,
-        b, indptr, indices, values, inexact,
+        np.frombuffer(text, np.uint8),
+        0 if zero_based else 1,
+        np.iinfo(index_type).max,
+        b,
+        indptr,
+        indices,
+        values,
+        inexact,
     )
     if entries < most:  # release the surplus
         indices, values = indices[:entries].copy(), values[:entries].copy()
@@ -233,8 +254,9 @@ def _refuse(path, text: bytes, position: int, code: int) -> NoReturn:
     number = text.count(b"\n", 0, start) + 1
     shown = token[0].decode("utf-8", "backslashreplace")
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    raise ValueError(f"{os.fspath(path)}:{number}:{token.start() + 1}: "
-                     f"{_reason(code, token[0])}, got {shown!r}")
+    raise ValueError(
+        f"{os.fspath(path)}:{number}:{token.start() + 1}: {_reason(code, token[0])}, got {shown!r}"
+    )
 
 
 def _reason(code: int, token: bytes) -> str:
@@ -270,15 +292,20 @@ def _checked_data(A, b) -> tuple[sparse.csr_matrix, np.ndarray]:
     b = np.asarray(b)
     for name, array in (("A", A), ("b", b)):
         if array.dtype.kind not in "biuf":
-            raise ValueError(f"{name} has dtype {array.dtype}: it must hold real numbers; convert "
-                             "it first")
+            raise ValueError(
+                f"{name} has dtype {array.dtype}: it must hold real numbers; convert it first"
+            )
     if A.ndim != 2 or b.shape != (A.shape[0],) or b.size == 0:
-        raise ValueError(f"A has shape {A.shape} and b has shape {b.shape}: A must have a row, of "
-                         "at least one, for each label in b")
+        raise ValueError(
+            f"A has shape {A.shape} and b has shape {b.shape}: A must have a row, of "
+            "at least one, for each label in b"
+        )
     A, b = sparse.csr_matrix(A, dtype=np.float64), b.astype(np.float64)
     if not (np.isfinite(A.data).all() and np.isfinite(b).all()):
-        raise ValueError("A or b holds NaN or infinite numbers: svmlight files hold finite ones; "
-                         "remove or fill them in first")
+        raise ValueError(
+            "A or b holds NaN or infinite numbers: svmlight files hold finite ones; "
+            "remove or fill them in first"
+        )
     if not A.has_canonical_format:
         A = A.copy()  # the caller's matrix stays as it is
         A.sum_duplicates()

@@ -95,8 +95,9 @@ def check_outputs(inputs: Iterable[Path | None] = (), **options: Path | None) ->
             except OSError as error:
                 raise ValueError(f"--{option} {error}") from None
             if path.is_file() and any(p and p.exists() and path.samefile(p) for p in inputs):
-                raise ValueError(f"--{option} {path}: this file is read, and would be overwritten; "
-                                 "name another")
+                raise ValueError(
+                    f"--{option} {path}: this file is read, and would be overwritten; name another"
+                )
 
 
 def _status(name: str) -> os.stat_result | None:
@@ -110,11 +111,15 @@ def _status(name: str) -> os.stat_result | None:
         old = None
     folder = os.path.dirname(target)
     if old is None and not os.path.isdir(folder):
-        raise FileNotFoundError(f"{name}: there is no such folder to write it to ({folder!r} does "
-                                "not exist; create it first)")
+        raise FileNotFoundError(
+            f"{name}: there is no such folder to write it to ({folder!r} does "
+            "not exist; create it first)"
+        )
     if old is not None and not os.access(name, os.W_OK):  # a rename would not ask
-        raise PermissionError(f"{name}: this file may not be written to; change its permissions "
-                              "(chmod u+w), or name another")
+        raise PermissionError(
+            f"{name}: this file may not be written to; change its permissions "
+            "(chmod u+w), or name another"
+        )
     return old
 
 
@@ -151,8 +156,10 @@ def _temporary(name: str, target: str, old: os.stat_result | None) -> tuple[int,
         try:
             descriptor = os.open(temporary, flags, 0o666 if old is None else 0o600)
         except OSError as error:
-            raise type(error)(f"{name}: no file can be made in {folder!r} ({error.strerror}); "
-                              "name another folder, or change this one") from None
+            raise type(error)(
+                f"{name}: no file can be made in {folder!r} ({error.strerror}); "
+                "name another folder, or change this one"
+            ) from None
         if fcntl is not None:
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -45,8 +45,12 @@ def jit(function=None, *, fastmath=False, inline=False):
     """
 
     def compile_(f):
-        options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath,
-                   "forceinline": inline}
+        options = {
+            "nogil": True,
+            "error_model": "numpy",
+            "fastmath": fastmath,
+            "forceinline": inline,
+        }
         try:
             dispatcher = numba.njit(cache=True, **options)(f)
         except RuntimeError:  # numba: "cannot cache function ...: no locator available"

@@ -31,7 +31,8 @@ class _Library:
         # silence; several are what `_Hold` is there for.
         self.set = getattr(controller, "_real_set_num_threads", controller.set_num_threads)
         self.per_thread = getattr(controller, "threading_layer", "") == "openmp" and (
-            controller.internal_api == "openblas")
+            controller.internal_api == "openblas"
+        )
 
 
 @cache
@@ -128,6 +129,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     # Forks wait for the lock: who sets a number holds a lock of OpenBLAS, too, which in the child
     # nobody would ever give back.
     os.register_at_fork(
-        before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(),
+        before=lambda: _lock.acquire(),
+        after_in_parent=lambda: _lock.release(),
         after_in_child=_after_fork,
     )

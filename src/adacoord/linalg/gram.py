@@ -38,7 +38,10 @@ def _dense_gram(A: np.ndarray, root: np.ndarray, centre: np.ndarray | None) -> n
     H = np.zeros((d, d))
     rows = max(1, BLOCK // d)
     for i in range(0, n, rows):
-        part = A[i : i + rows] * root[i : i + rows, None] if centre is None else (
-            (A[i : i + rows] - centre) * root[i : i + rows, None])
+        part = (
+            A[i : i + rows] * root[i : i + rows, None]
+            if centre is None
+            else ((A[i : i + rows] - centre) * root[i : i + rows, None])
+        )
         H += part.T @ part
     return H

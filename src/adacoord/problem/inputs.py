@@ -55,8 +55,7 @@ def as_vector(values: Any, n: int, name: str) -> np.ndarray:
         array = array[:, 0]
     if array.shape != (n,):
         raise ValueError(
-            f"{name} has shape {np.shape(values)}: A has {n} rows, so {name} must have "
-            f"shape ({n},)"
+            f"{name} has shape {np.shape(values)}: A has {n} rows, so {name} must have shape ({n},)"
         )
     if array.dtype.kind not in "fiub":
         raise ValueError(

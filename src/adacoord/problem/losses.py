@@ -165,8 +165,12 @@ def _require(value: float, inside: Callable[[float], bool], argument: str, remed
 
 
 def _require_tube(epsilon: float) -> None:
-    _require(epsilon, lambda v: 0 <= v < np.inf, "epsilon",
-             "the half-width of the tube must be zero or more, and finite")
+    _require(
+        epsilon,
+        lambda v: 0 <= v < np.inf,
+        "epsilon",
+        "the half-width of the tube must be zero or more, and finite",
+    )
 
 
 def _require_code(loss: Loss) -> None:
@@ -196,8 +200,12 @@ class SmoothHinge(_Margin):
     parameter = "mu"
 
     def __post_init__(self) -> None:
-        _require(self.mu, lambda v: 0 < v < np.inf, "mu",
-                 'the smoothing width must be positive; for mu=0 use loss="hinge"')
+        _require(
+            self.mu,
+            lambda v: 0 < v < np.inf,
+            "mu",
+            'the smoothing width must be positive; for mu=0 use loss="hinge"',
+        )
 
     @property
     def constants(self) -> tuple[float, float, float, float]:
@@ -229,8 +237,12 @@ class Huber(_Quadratic):
     parameter = "delta"
 
     def __post_init__(self) -> None:
-        _require(self.delta, lambda v: 0 < v < np.inf, "delta",
-                 'the threshold must be positive and finite; for no threshold use loss="squared"')
+        _require(
+            self.delta,
+            lambda v: 0 < v < np.inf,
+            "delta",
+            'the threshold must be positive and finite; for no threshold use loss="squared"',
+        )
 
     @property
     def constants(self) -> tuple[float, float, float, float]:
@@ -436,8 +448,20 @@ class Multinomial(Loss):
 #: The losses of one number a row.
 LOSSES: dict[str, type[Loss]] = {
     cls.name: cls
-    for cls in (Squared, SmoothHinge, Hinge, SquaredHinge, Logistic, Huber, EpsilonInsensitive,
-                SquaredEpsilonInsensitive, Absolute, Quantile, Poisson, LogCosh)
+    for cls in (
+        Squared,
+        SmoothHinge,
+        Hinge,
+        SquaredHinge,
+        Logistic,
+        Huber,
+        EpsilonInsensitive,
+        SquaredEpsilonInsensitive,
+        Absolute,
+        Quantile,
+        Poisson,
+        LogCosh,
+    )
 }
 #: The losses of a vector a row.
 BLOCK_LOSSES: dict[str, type[Loss]] = {Multinomial.name: Multinomial}

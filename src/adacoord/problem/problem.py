@@ -121,17 +121,16 @@ class Problem:
         """
         y = self._check_y(y)
         if self.intercept:
-            if any(abs(self._mean(v)) > 1e-12 * self._mean(np.abs(v))
-                   for v in y.reshape(self.n, -1).T):
+            if any(
+                abs(self._mean(v)) > 1e-12 * self._mean(np.abs(v)) for v in y.reshape(self.n, -1).T
+            ):
                 return -np.inf
             if not np.isfinite(self.loss.conjugate(y, self.b)).all():
                 return -np.inf
             y = self._balance(y)
         return self._dual(y, self.average(y))
 
-    def gap(
-        self, x: np.ndarray, y: np.ndarray, intercept: float | np.ndarray = 0.0
-    ) -> float:
+    def gap(self, x: np.ndarray, y: np.ndarray, intercept: float | np.ndarray = 0.0) -> float:
         """P(x, c) - D(y') >= P(x, c) - P*, with y' the feasible point made from ``y``.
 
         What rounding may hide is part of it (:mod:`.rounding`).  NaN when l1 = l2 = 0: without a
@@ -143,8 +142,13 @@ class Problem:
         return primal - self.bound(x, intercept, primal, y, u, self._dual(y, u))
 
     def bound(
-        self, x: np.ndarray, intercept: float | np.ndarray, primal: float, y: np.ndarray,
-        u: np.ndarray, dual: float,
+        self,
+        x: np.ndarray,
+        intercept: float | np.ndarray,
+        primal: float,
+        y: np.ndarray,
+        u: np.ndarray,
+        dual: float,
     ) -> float:
         """D(y) less what rounding may hide: a bound on P* to be held against P(x, c).
 
@@ -220,8 +224,11 @@ class Problem:
             margins = own - z.max(axis=1)
         else:
             margins = self.b * z
-        return bool((margins > 0.0).all() if self.weights is None
-                    else (margins[self.weights > 0.0] > 0.0).all())
+        return bool(
+            (margins > 0.0).all()
+            if self.weights is None
+            else (margins[self.weights > 0.0] > 0.0).all()
+        )
 
     @cached_property
     def _column_lengths(self) -> np.ndarray:
@@ -326,9 +333,7 @@ class Problem:
             return self.loss.derivative(np.zeros(self.y_shape), self.b)
         if self.loss.blocks:  # the best intercepts make every row the shares of the classes
             shares = np.bincount(self.b, self.weights, self._block[0])
-            return self._balance(
-                into_domain(np.tile(shares / shares.sum(), (self.n, 1)), self.b)
-            )
+            return self._balance(into_domain(np.tile(shares / shares.sum(), (self.n, 1)), self.b))
 
         low, high = self._null_intercept()
         width = 1e-9 * (1.0 + abs(low))
@@ -345,6 +350,7 @@ class Problem:
 
         By bisection on the (monotone) slope.
         """
+
         def slope(c: float) -> float:
             return self._mean(self._null_slopes(c))
 

@@ -32,8 +32,13 @@ NEGLIGIBLE, INVISIBLE = 0.01, 1e-13
 
 
 def allowance(
-    problem: Problem, x: np.ndarray, c: float | np.ndarray, y: np.ndarray, u: np.ndarray,
-    primal: float, dual: float,
+    problem: Problem,
+    x: np.ndarray,
+    c: float | np.ndarray,
+    y: np.ndarray,
+    u: np.ndarray,
+    primal: float,
+    dual: float,
 ) -> float:
     """What to take from D(y), so that P(x, c) - D is a bound whatever rounding did.
 
@@ -71,7 +76,11 @@ def _imbalance(problem: Problem, c: float | np.ndarray, y: np.ndarray) -> float:
 
 
 def _by_norms(
-    problem: Problem, x: np.ndarray, c: float | np.ndarray, y: np.ndarray, other: np.ndarray,
+    problem: Problem,
+    x: np.ndarray,
+    c: float | np.ndarray,
+    y: np.ndarray,
+    other: np.ndarray,
     primal: float,
 ) -> float:
     """The sum over the rows, by the inequality of Cauchy and Schwarz."""

@@ -23,8 +23,17 @@ NOT_CONVERGED, INTERRUPTED = 3, 130
 
 
 def run(
-    out: Console, err: Console, *, data: str, solvers: str | None, seeds: int,
-    report: Path | None, csv: Path | None, plots: list[Path], quiet: bool, model: dict,
+    out: Console,
+    err: Console,
+    *,
+    data: str,
+    solvers: str | None,
+    seeds: int,
+    report: Path | None,
+    csv: Path | None,
+    plots: list[Path],
+    quiet: bool,
+    model: dict,
     limits: dict,
 ) -> int:
     """Do it; returns the exit code."""
@@ -52,15 +61,23 @@ def run(
     runs = compare(problem, who, seeds=seeds, **limits, watch=None if quiet else watch)
     loss = problem.loss.name.replace("_", " ")
     title = f"{Path(data).name}: {loss}, l2 = {problem.penalty.l2:.4g}" + (
-        f", l1 = {problem.penalty.l1:.4g}" if problem.penalty.l1 else "")
-    settings = {"data": data, **model, **limits, "seeds": seeds,
-                "solvers": ", ".join(c.label for c in who)}
+        f", l1 = {problem.penalty.l1:.4g}" if problem.penalty.l1 else ""
+    )
+    settings = {
+        "data": data,
+        **model,
+        **limits,
+        "seeds": seeds,
+        "solvers": ", ".join(c.label for c in who),
+    }
     settings |= {"loss": problem.loss.name, "l2": problem.penalty.l2}
     outputs: list[tuple[Path | None, Callable[[Path], bytes]]] = [
         (csv, lambda _: as_csv(runs).encode()),
         *((plot, lambda path: _drawn(runs, limits["tol"], title, path)) for plot in plots),
-        (report, lambda _: _rendered(runs, problem, title, settings,
-                                     _command(data, who, settings))),
+        (
+            report,
+            lambda _: _rendered(runs, problem, title, settings, _command(data, who, settings)),
+        ),
     ]
     failure = None
     for path, make in outputs:
@@ -79,9 +96,7 @@ def run(
     return 0 if any(r.result.converged for r in runs) else NOT_CONVERGED
 
 
-def _check_files(
-    data: Path, report: Path | None, csv: Path | None, plots: list[Path]
-) -> None:
+def _check_files(data: Path, report: Path | None, csv: Path | None, plots: list[Path]) -> None:
     """What could fail after the runs is tried before them."""
     check_outputs([data], report=report, csv=csv)
     for plot in plots:

@@ -21,9 +21,7 @@ from .plots import COLOURS, style
 from .runs import LEVELS, Row, Run, card, summarise
 
 
-def render(
-    runs: list[Run], problem: Problem, *, title: str, command: str, settings: dict
-) -> str:
+def render(runs: list[Run], problem: Problem, *, title: str, command: str, settings: dict) -> str:
     """The page for these runs; ``command`` is what to type to have them again."""
     rows = summarise(runs)
     labels = [row.label for row in rows]
@@ -47,15 +45,21 @@ def _data(runs: list[Run], labels: list[str], tol: float) -> str:
     curves = []
     for run in runs:
         index, history = labels.index(run.contender.label), run.result.history
-        curves.append({
-            "label": run.contender.label, "seed": run.seed, "colour": _colour(index),
-            "dash": style(index)[1],
-            "passes": history.passes.tolist(),
-            "seconds": [_digits(v) for v in history.seconds.tolist()],
-            # a gap of 0 has no place on a log scale, and JSON has no inf
-            "gap": [_digits(v) if 0.0 < v < math.inf else None
-                    for v in history.relative_gap.tolist()],
-        })
+        curves.append(
+            {
+                "label": run.contender.label,
+                "seed": run.seed,
+                "colour": _colour(index),
+                "dash": style(index)[1],
+                "passes": history.passes.tolist(),
+                "seconds": [_digits(v) for v in history.seconds.tolist()],
+                # a gap of 0 has no place on a log scale, and JSON has no inf
+                "gap": [
+                    _digits(v) if 0.0 < v < math.inf else None
+                    for v in history.relative_gap.tolist()
+                ],
+            }
+        )
     text = json.dumps({"tol": tol, "curves": curves}, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")  # nothing in it can end the script element
 
@@ -108,7 +112,7 @@ def _cell(entry, best: float | None, write) -> str:
     median, least, most = entry
     text = write(median)
     if least < most:
-        text += f'<small>{write(least)}–{write(most)}</small>'
+        text += f"<small>{write(least)}–{write(most)}</small>"
     return f"<td class=best>{text}</td>" if median == best else f"<td>{text}</td>"
 
 
@@ -121,8 +125,10 @@ def _table(rows: list[Row]) -> str:
         f"<th rowspan=2>time a pass</th></tr><tr>{heads}{heads}</tr></thead><tbody>"
     ]
     best = [
-        [min((getattr(r, kind)[k][0] for r in rows if getattr(r, kind)[k]), default=None)
-         for k in range(len(LEVELS))]
+        [
+            min((getattr(r, kind)[k][0] for r in rows if getattr(r, kind)[k]), default=None)
+            for k in range(len(LEVELS))
+        ]
         for kind in ("passes", "seconds")
     ]
     for index, row in enumerate(rows):
@@ -134,7 +140,7 @@ def _table(rows: list[Row]) -> str:
 
 def _name(row: Row, index: int) -> str:
     line = (
-        f'<svg width=22 height=8 aria-hidden=true><line x2=22 y1=4 y2=4 stroke-width=3 '
+        f"<svg width=22 height=8 aria-hidden=true><line x2=22 y1=4 y2=4 stroke-width=3 "
         f'stroke-dasharray="{style(index)[1]}" style="stroke:{_colour(index)}"/></svg>'
     )
     return f"<th scope=row>{line}{escape(row.label)}</th>"
@@ -163,30 +169,45 @@ def _card(problem: Problem) -> str:
     facts = card(problem)
     kappa = facts["kappa"]
     penalty = " + ".join(
-        [f"{facts['l1']:.4g} |x|₁"] * (facts["l1"] > 0) + [f"{facts['l2']:.4g}/2 |x|²"]
-        * (facts["l2"] > 0)
+        [f"{facts['l1']:.4g} |x|₁"] * (facts["l1"] > 0)
+        + [f"{facts['l2']:.4g}/2 |x|²"] * (facts["l2"] > 0)
     )
-    return _terms([
-        ("rows n", f"{facts['n']:,}"), ("columns d", f"{facts['d']:,}"),
-        ("entries", f"{facts['nnz']:,}"), ("density", f"{facts['density']:.3g}"),
-        ("loss", escape(str(facts["loss"]))),
-        ("penalty", penalty + (", x ≥ 0" if facts["positive"] else "")),
-        ("intercept", "yes" if facts["intercept"] else "no"),
-        ("λ (l2)", f"{facts['l2']:.4g}"),
-        ("R = max |a<sub>i</sub>|", f"{facts['R']:.4g}"),
-        ("R̄ = mean |a<sub>i</sub>|", f"{facts['Rbar']:.4g}"),
-        ("κ = R²/(λγ)", "∞ (γ or λ is 0)" if kappa is None else f"{kappa:.3g}"),
-        ("κ/n", "∞" if kappa is None else f"{kappa / facts['n']:.3g}"),
-    ])
+    return _terms(
+        [
+            ("rows n", f"{facts['n']:,}"),
+            ("columns d", f"{facts['d']:,}"),
+            ("entries", f"{facts['nnz']:,}"),
+            ("density", f"{facts['density']:.3g}"),
+            ("loss", escape(str(facts["loss"]))),
+            ("penalty", penalty + (", x ≥ 0" if facts["positive"] else "")),
+            ("intercept", "yes" if facts["intercept"] else "no"),
+            ("λ (l2)", f"{facts['l2']:.4g}"),
+            ("R = max |a<sub>i</sub>|", f"{facts['R']:.4g}"),
+            ("R̄ = mean |a<sub>i</sub>|", f"{facts['Rbar']:.4g}"),
+            ("κ = R²/(λγ)", "∞ (γ or λ is 0)" if kappa is None else f"{kappa:.3g}"),
+            ("κ/n", "∞" if kappa is None else f"{kappa / facts['n']:.3g}"),
+        ]
+    )
 
 
 def _settings(settings: dict, runs: list[Run]) -> str:
     pairs = [(escape(str(k)), escape(str(v))) for k, v in settings.items() if v is not None]
     pairs.append(("runs", str(len(runs))))
-    pairs.append(("versions", escape(", ".join(
-        [f"adacoord {__version__}", f"Python {platform.python_version()}"]
-        + [f"{name} {found}" for name in ("numpy", "numba") if (found := _version(name))]
-    ))))
+    pairs.append(
+        (
+            "versions",
+            escape(
+                ", ".join(
+                    [f"adacoord {__version__}", f"Python {platform.python_version()}"]
+                    + [
+                        f"{name} {found}"
+                        for name in ("numpy", "numba")
+                        if (found := _version(name))
+                    ]
+                )
+            ),
+        )
+    )
     pairs.append(("machine", escape(f"{platform.system()} {platform.machine()}")))
     return _terms(pairs)
 

@@ -41,9 +41,14 @@ def draw(runs: list[Run], tol: float, title: str, path: Path) -> None:
         pattern = (0, tuple(float(v) for v in dash.split())) if dash else "-"
         seen = history.relative_gap > 0.0
         for axis, x in zip(axes, (history.passes, history.seconds), strict=True):
-            axis.plot(x[seen], history.relative_gap[seen], color=colour, linestyle=pattern,
-                      linewidth=1.6 if run.seed == 0 else 0.7,
-                      label=label if run.seed == 0 else None)
+            axis.plot(
+                x[seen],
+                history.relative_gap[seen],
+                color=colour,
+                linestyle=pattern,
+                linewidth=1.6 if run.seed == 0 else 0.7,
+                label=label if run.seed == 0 else None,
+            )
     for axis, name in zip(axes, ("passes", "seconds"), strict=True):
         axis.set(yscale="log", xlabel=name)
         axis.axhline(tol, color="0.6", linewidth=0.8, linestyle=":")

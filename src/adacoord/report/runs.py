@@ -121,15 +121,32 @@ def compare(
         if seed == 0:
             _warm_up(problem, c)
         label = f"{k + 1}/{len(rounds)}  {c.label}" + (f"  seed {seed}" if seeds > 1 else "")
-        with warnings.catch_warnings(), (watch(label) if watch else nullcontext()) as show:
+        with warnings.catch_warnings(), watch(label) if watch else nullcontext() as show:
             warnings.simplefilter("ignore", ConvergenceWarning)  # the tables say it
             result = solve(
-                problem, c.solver, tol=tol, max_passes=max_passes, max_seconds=max_seconds,
-                seed=seed, callback=_silent(show), **c.options,
+                problem,
+                c.solver,
+                tol=tol,
+                max_passes=max_passes,
+                max_seconds=max_seconds,
+                seed=seed,
+                callback=_silent(show),
+                **c.options,
             )
             if show is not None:  # a callback is not called when it is over
-                show(Progress(result.passes, result.seconds, result.primal, result.dual, result.gap,
-                              result.relative_gap, tol, result.x, result.intercept))
+                show(
+                    Progress(
+                        result.passes,
+                        result.seconds,
+                        result.primal,
+                        result.dual,
+                        result.gap,
+                        result.relative_gap,
+                        tol,
+                        result.x,
+                        result.intercept,
+                    )
+                )
         runs.append(Run(c, seed, result))
         if result.status == "interrupted":
             break
@@ -151,12 +168,18 @@ def _small(problem: Problem) -> Problem:
     """Some rows of every label."""
     b = problem.b
     labels = np.unique(b) if problem.loss.task in ("classification", "multiclass") else [None]
-    rows = np.concatenate([np.flatnonzero(b == v if v is not None else b == b)[:20]
-                           for v in labels])
+    rows = np.concatenate(
+        [np.flatnonzero(b == v if v is not None else b == b)[:20] for v in labels]
+    )
     penalty = problem.penalty
     return Problem(
-        as_scipy(problem.matrix)[rows], b[rows], problem.loss, penalty.l1, penalty.l2,
-        positive=penalty.positive, intercept=problem.intercept,
+        as_scipy(problem.matrix)[rows],
+        b[rows],
+        problem.loss,
+        penalty.l1,
+        penalty.l2,
+        positive=penalty.positive,
+        intercept=problem.intercept,
         sample_weight=None if problem.weights is None else problem.weights[rows] + 1.0,
     )
 
@@ -216,13 +239,23 @@ def summarise(runs: list[Run]) -> list[Row]:
             passes.append(_spread([f[0] for f in there]) if whole else None)
             seconds.append(_spread([f[1] for f in there]) if whole else None)
         worst = max(mine, key=lambda r: r.relative_gap)
-        rows.append(Row(
-            label=label, solver=worst.solver, runs=len(mine), passes=passes, seconds=seconds,
-            primal=min(r.primal for r in mine), dual=max(r.dual for r in mine),
-            relative_gap=worst.relative_gap, status=worst.status,
-            total=(float(np.median([r.passes for r in mine])),
-                   float(np.median([r.seconds for r in mine]))),
-        ))
+        rows.append(
+            Row(
+                label=label,
+                solver=worst.solver,
+                runs=len(mine),
+                passes=passes,
+                seconds=seconds,
+                primal=min(r.primal for r in mine),
+                dual=max(r.dual for r in mine),
+                relative_gap=worst.relative_gap,
+                status=worst.status,
+                total=(
+                    float(np.median([r.passes for r in mine])),
+                    float(np.median([r.seconds for r in mine])),
+                ),
+            )
+        )
     return rows
 
 
@@ -250,11 +283,17 @@ def card(problem: Problem) -> dict[str, Any]:
     gamma, l2 = problem.loss.gamma, problem.penalty.l2
     largest = float(lengths.max())
     return {
-        "n": problem.n, "d": problem.d, "nnz": problem.matrix.nnz,
+        "n": problem.n,
+        "d": problem.d,
+        "nnz": problem.matrix.nnz,
         "density": problem.matrix.nnz / (problem.n * problem.d),
-        "loss": _name(problem.loss), "l1": problem.penalty.l1, "l2": l2,
-        "positive": problem.penalty.positive, "intercept": problem.intercept,
-        "R": largest, "Rbar": float(lengths.mean()),
+        "loss": _name(problem.loss),
+        "l1": problem.penalty.l1,
+        "l2": l2,
+        "positive": problem.penalty.positive,
+        "intercept": problem.intercept,
+        "R": largest,
+        "Rbar": float(lengths.mean()),
         "kappa": largest**2 / (l2 * gamma) if l2 * gamma > 0.0 else None,
     }
 

@@ -18,13 +18,13 @@ from .entry import Entry
 #: The papers, by the name their entries begin with.
 PAPERS = {
     "spdc": "Zhang and Xiao, Stochastic primal-dual coordinate method for regularized empirical "
-            "risk minimization, JMLR 2017",
+    "risk minimization, JMLR 2017",
     "ais": "Liu, Wang and So, Adaptive coordinate sampling for stochastic primal-dual "
-           "optimization, 2021",
+    "optimization, 2021",
     "ada": "Zhu and Storkey, Adaptive stochastic primal-dual coordinate descent for separable "
-           "saddle point problems, ECML 2015",
+    "saddle point problems, ECML 2015",
     "acf": "Glasmachers and Dogan, Accelerated coordinate descent with adaptive coordinate "
-           "frequencies, ACML 2013",
+    "frequencies, ACML 2013",
 }
 
 

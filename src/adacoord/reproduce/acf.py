@@ -13,5 +13,9 @@ from . import acf_lasso, acf_markov, acf_svm
 from .entry import Entry
 
 ENTRIES: tuple[Entry, ...] = (
-    acf_markov.TABLE1, acf_svm.FIGURE1, acf_svm.FIGURE2, acf_lasso.TABLE3, acf_svm.APPENDIX_B,
+    acf_markov.TABLE1,
+    acf_svm.FIGURE1,
+    acf_svm.FIGURE2,
+    acf_lasso.TABLE3,
+    acf_svm.APPENDIX_B,
 )

@@ -27,21 +27,48 @@ from .lab import Lab
 
 #: epsilon, delta, and three times: p_3, R, (R_1 = R_2, R_3); uniform, tuned by hand, balanced.
 PAPER = (
-    (0.1, 0.1, ((1 / 3, 0.105, (0.139, 0.038)), (0.0293, 0.191, (0.165, 0.656)),
-                (0.0538, 0.181, (0.181, 0.181)))),
-    (0.02, 0.1, ((1 / 3, 0.020, (0.013, 0.035)), (0.0065, 0.040, (0.033, 0.521)),
-                 (0.03, 0.037, (0.037, 0.038)))),
-    (0.1, 0.02, ((1 / 3, 0.105, (0.157, 0.002)), (0.021, 0.196, (0.175, 0.709)),
-                 (0.0336, 0.191, (0.191, 0.191)))),
-    (0.4, 0.02, ((1 / 3, 0.511, (0.760, 0.012)), (0.078, 0.775, (0.710, 1.228)),
-                 (0.0999, 0.764, (0.764, 0.764)))),
+    (
+        0.1,
+        0.1,
+        (
+            (1 / 3, 0.105, (0.139, 0.038)),
+            (0.0293, 0.191, (0.165, 0.656)),
+            (0.0538, 0.181, (0.181, 0.181)),
+        ),
+    ),
+    (
+        0.02,
+        0.1,
+        (
+            (1 / 3, 0.020, (0.013, 0.035)),
+            (0.0065, 0.040, (0.033, 0.521)),
+            (0.03, 0.037, (0.037, 0.038)),
+        ),
+    ),
+    (
+        0.1,
+        0.02,
+        (
+            (1 / 3, 0.105, (0.157, 0.002)),
+            (0.021, 0.196, (0.175, 0.709)),
+            (0.0336, 0.191, (0.191, 0.191)),
+        ),
+    ),
+    (
+        0.4,
+        0.02,
+        (
+            (1 / 3, 0.511, (0.760, 0.012)),
+            (0.078, 0.775, (0.710, 1.228)),
+            (0.0999, 0.764, (0.764, 0.764)),
+        ),
+    ),
 )
 
 
 def coupling(epsilon: float, delta: float) -> np.ndarray:
     """Q of eq. (4): two coordinates strongly coupled, a third weakly."""
-    return np.array(
-        [[1.0, 1.0 - epsilon, delta], [1.0 - epsilon, 1.0, delta], [delta, delta, 1.0]])
+    return np.array([[1.0, 1.0 - epsilon, delta], [1.0 - epsilon, 1.0, delta], [delta, delta, 1.0]])
 
 
 @dataclass(frozen=True)
@@ -114,31 +141,62 @@ def table1(lab: Lab) -> Findings:
     for variant, repeats in ((PRINTED, True), (CORRECTED, False)):
         kept[variant] = [
             [progress_rates(coupling(epsilon, delta), p3, steps, repeats) for p3, *_ in strategies]
-            for epsilon, delta, strategies in PAPER]
-        measured |= {f"{key} {variant}": value
-                     for key, value in judge(kept[variant], variant).items()}
+            for epsilon, delta, strategies in PAPER
+        ]
+        measured |= {
+            f"{key} {variant}": value for key, value in judge(kept[variant], variant).items()
+        }
     for (epsilon, delta, strategies), printed, corrected in zip(
-            PAPER, kept[PRINTED], kept[CORRECTED], strict=True):
+        PAPER, kept[PRINTED], kept[CORRECTED], strict=True
+    ):
         for (p3, rate, parts), independent, alternating in zip(
-                strategies, printed, corrected, strict=True):
-            rows.append([
-                f"{epsilon:g}", f"{delta:g}", f"{p3:.4g}", f"{rate:.3f}",
-                f"{alternating.overall:.3f}", f"{independent.overall:.3f}", _parts(*parts),
-                _parts(*alternating.by_gradient[1:]), _parts(*alternating.by_f[1:])])
-    columns = ["ε", "δ", "p_3", "R, paper", "R, never twice", "R, independent draws",
-               "R_1 = R_2, R_3, paper", "of g'Qg/2", "of f"]
+            strategies, printed, corrected, strict=True
+        ):
+            rows.append(
+                [
+                    f"{epsilon:g}",
+                    f"{delta:g}",
+                    f"{p3:.4g}",
+                    f"{rate:.3f}",
+                    f"{alternating.overall:.3f}",
+                    f"{independent.overall:.3f}",
+                    _parts(*parts),
+                    _parts(*alternating.by_gradient[1:]),
+                    _parts(*alternating.by_f[1:]),
+                ]
+            )
+    columns = [
+        "ε",
+        "δ",
+        "p_3",
+        "R, paper",
+        "R, never twice",
+        "R, independent draws",
+        "R_1 = R_2, R_3, paper",
+        "of g'Qg/2",
+        "of f",
+    ]
     far = differences(kept[CORRECTED], CORRECTED)
     block, row, _ = np.unravel_index(far.argmax(), far.shape)
     epsilon, delta, strategies = PAPER[block]
     others = np.delete(far.reshape(12, 3), 3 * block + row, axis=0).max()
-    return Findings(measured, tables=[Table(
-        f"Progress rates over {steps:,} steps (uniform, near-optimal, rate-balancing)",
-        columns, rows)], remarks=[
+    return Findings(
+        measured,
+        tables=[
+            Table(
+                f"Progress rates over {steps:,} steps (uniform, near-optimal, rate-balancing)",
+                columns,
+                rows,
+            )
+        ],
+        remarks=[
             "The printed R are those of draws that never repeat a coordinate, and the printed R_i "
             "are those of g'Qg/2, g = Qw, in place of f: the paper says neither.",
             f"Of the R_i so corrected those of ε = {epsilon:g}, δ = {delta:g}, p_3 = "
             f"{strategies[row][0]:.4g} are furthest from the print, by {far.max():.3f}; those of "
-            f"the other rows are within {others:.3f}."])
+            f"the other rows are within {others:.3f}.",
+        ],
+    )
 
 
 def differences(blocks: list[list[Rates]], variant: str) -> np.ndarray:
@@ -168,20 +226,39 @@ def _parts(pair: float, third: float) -> str:
 def _rules(variant: str) -> tuple[Rule, ...]:
     form = "f" if variant == PRINTED else "g'Qg/2"
     return (
-        Rule(f"rates {variant}", "largest difference of R from the print, 12 rows", at_most=0.002,
-             variant=variant),
-        Rule(f"parts {variant}", f"largest difference of R_1, R_2, R_3, of {form}, from the print",
-             at_most=0.01, variant=variant),
-        Rule(f"tuned {variant}", "least R of the near-optimal p over R of the uniform one",
-             at_least=1.2, variant=variant),
-        Rule(f"balanced {variant}", "least share of that gain which balanced rates keep",
-             at_least=0.5, at_most=1.0, variant=variant),
+        Rule(
+            f"rates {variant}",
+            "largest difference of R from the print, 12 rows",
+            at_most=0.002,
+            variant=variant,
+        ),
+        Rule(
+            f"parts {variant}",
+            f"largest difference of R_1, R_2, R_3, of {form}, from the print",
+            at_most=0.01,
+            variant=variant,
+        ),
+        Rule(
+            f"tuned {variant}",
+            "least R of the near-optimal p over R of the uniform one",
+            at_least=1.2,
+            variant=variant,
+        ),
+        Rule(
+            f"balanced {variant}",
+            "least share of that gain which balanced rates keep",
+            at_least=0.5,
+            at_most=1.0,
+            variant=variant,
+        ),
     )
 
 
 TABLE1 = Entry(
-    "acf-table1", "Table 1: progress rates on a quadratic function of three variables",
+    "acf-table1",
+    "Table 1: progress rates on a quadratic function of three variables",
     "uniform coordinate frequencies are far from the best where couplings differ, and those that "
     "balance the coordinates' progress rates are in between, close to the best.",
-    (*_rules(PRINTED), *_rules(CORRECTED)), table1,
+    (*_rules(PRINTED), *_rules(CORRECTED)),
+    table1,
 )

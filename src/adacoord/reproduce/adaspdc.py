@@ -17,7 +17,8 @@ from .spdc import passes_text, power, ridge_data
 from .trace import Trace, lead, mean_trace
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "SDCA": ("sdca", {}), "SPDC": ("spdc", {"steps": "theory"}),
+    "SDCA": ("sdca", {}),
+    "SPDC": ("spdc", {"steps": "theory"}),
     "weighted SPDC": ("spdc", {"steps": "theory", "sampling": "weighted"}),
     "AdaSPDC": ("adaspdc", {}),
 }
@@ -32,6 +33,7 @@ FULL = {"w8a": (None, 60, 10), "covtype": (None, 20, 5), "rcv1": (None, 60, 10)}
 
 def best_sag_step(lab: Lab, case: Case, passes: int) -> float:
     """The step with the smallest P at the end."""
+
     def end(step):
         last = lab.trace(case, "sag", passes=passes, floor=FLOOR, step=step).primal[-1]
         return last if np.isfinite(last) else np.inf
@@ -45,8 +47,10 @@ def runs_of(lab: Lab, case: Case, sag_step: float, passes: int, seeds: int, what
     means, spread = {}, 0.0
     for label, (solver, options) in methods.items():
         lab.tell(f"{what}, {label}")
-        traces = [lab.trace(case, solver, passes=passes, floor=FLOOR, seed=seed, **options)
-                  for seed in range(seeds)]
+        traces = [
+            lab.trace(case, solver, passes=passes, floor=FLOOR, seed=seed, **options)
+            for seed in range(seeds)
+        ]
         ends = [np.log10(max(t.primal[-1] - case.optimum, FLOOR)) for t in traces]
         spread = max(spread, float(np.std(ends)))
         means[label] = mean_trace(traces)
@@ -59,29 +63,43 @@ def ahead(means: dict[str, Trace], case: Case, passes: int, *others: str) -> flo
 
 
 def _panel(title: str, case: Case, means: dict[str, Trace]) -> Panel:
-    return Panel(title, [Curve(label, run.passes, run.primal - case.optimum)
-                         for label, run in means.items()])
+    return Panel(
+        title, [Curve(label, run.passes, run.primal - case.optimum) for label, run in means.items()]
+    )
 
 
 def _tables(results: dict, level: float) -> list[Table]:
     """``results``: {problem: (case, mean runs, passes, step of SAG)}."""
     labels = (*OTHERS, "AdaSPDC")
     return [
-        Table(f"Passes to P - P* = {level:g}, and SAG's step in units of 1/L",
-              ["problem", *labels, "step"], [
-                  [name, *(passes_text(means[m].to(level, case.optimum)) for m in labels),
-                   f"{step:g}"]
-                  for name, (case, means, _, step) in results.items()]),
-        Table("Digits of P - P* by which AdaSPDC leads, at the end or when it is at 1e-8",
-              ["problem", *OTHERS], [
-                  [name, *(f"{ahead(means, case, passes, m):.2f}" for m in OTHERS)]
-                  for name, (case, means, passes, _) in results.items()]),
+        Table(
+            f"Passes to P - P* = {level:g}, and SAG's step in units of 1/L",
+            ["problem", *labels, "step"],
+            [
+                [
+                    name,
+                    *(passes_text(means[m].to(level, case.optimum)) for m in labels),
+                    f"{step:g}",
+                ]
+                for name, (case, means, _, step) in results.items()
+            ],
+        ),
+        Table(
+            "Digits of P - P* by which AdaSPDC leads, at the end or when it is at 1e-8",
+            ["problem", *OTHERS],
+            [
+                [name, *(f"{ahead(means, case, passes, m):.2f}" for m in OTHERS)]
+                for name, (case, means, passes, _) in results.items()
+            ],
+        ),
     ]
 
 
 def _spread_remark(spreads: list[float]) -> str:
-    return ("Between runs log10(P - P*) at the end has a standard deviation of "
-            f"{max(spreads):.2f} at most.")
+    return (
+        "Between runs log10(P - P*) at the end has a standard deviation of "
+        f"{max(spreads):.2f} at most."
+    )
 
 
 def figure1(lab: Lab) -> Findings:
@@ -99,13 +117,18 @@ def figure1(lab: Lab) -> Findings:
         spreads.append(spread)
     case, means, *_ = results["λ = 1e-6"]
     return Findings(
-        measured={"spdc": ahead(means, case, passes, "SPDC"),
-                  "weighted": ahead(means, case, passes, "weighted SPDC"),
-                  "all": min(ahead(m, c, passes, *OTHERS) for c, m, *_ in results.values())},
+        measured={
+            "spdc": ahead(means, case, passes, "SPDC"),
+            "weighted": ahead(means, case, passes, "weighted SPDC"),
+            "all": min(ahead(m, c, passes, *OTHERS) for c, m, *_ in results.values()),
+        },
         panels=[panels[:2], panels[2:]] if len(panels) > 2 else [panels],
         tables=_tables(results, 1e-3),
-        remarks=[f"Means of {seeds} runs (the paper: 10).", _spread_remark(spreads),
-                 *["n = d = 400 only."] * lab.quick],
+        remarks=[
+            f"Means of {seeds} runs (the paper: 10).",
+            _spread_remark(spreads),
+            *["n = d = 400 only."] * lab.quick,
+        ],
     )
 
 
@@ -128,14 +151,18 @@ def _real_data(lab: Lab, loss: str) -> Findings:
             spreads.append(spread)
         panels.append(row)
     return Findings(
-        measured={**{name: min(v for (n, _), v in leads.items() if n == name) for name in sets},
-                  "small": float(np.mean([v for (_, l2), v in leads.items() if l2 == 1e-7]))},
+        measured={
+            **{name: min(v for (n, _), v in leads.items() if n == name) for name in sets},
+            "small": float(np.mean([v for (_, l2), v in leads.items() if l2 == 1e-7])),
+        },
         panels=panels,
         tables=_tables(results, 1e-5),
         remarks=[
-            "Means of " + ", ".join(f"{seeds} ({name})" for name, (_, _, seeds) in sets.items())
-            + " runs (the paper: 10).", *[_spread_remark(spreads)] * (max(spreads) > 0.0),
-            "The paper's row \"covertype\" has the numbers of RCV1 (20,242 x 47,236, 0.16 %): "
+            "Means of "
+            + ", ".join(f"{seeds} ({name})" for name, (_, _, seeds) in sets.items())
+            + " runs (the paper: 10).",
+            *[_spread_remark(spreads)] * (max(spreads) > 0.0),
+            'The paper\'s row "covertype" has the numbers of RCV1 (20,242 x 47,236, 0.16 %): '
             "both are run. url, quantum and protein are not at hand and left out.",
             "The step of SAG was chosen for each set at the smallest lambda, as the best of five.",
             _norms_remark(results),
@@ -148,8 +175,11 @@ def _norms_remark(results: dict) -> str:
     for case, *_ in results.values():
         norms = np.sqrt(case.problem.matrix.squared_norms)
         said[case.data.name] = f"{case.data.name} {norms.max() / norms.mean():.2f}"
-    return ("R over the mean norm, bias included: " + ", ".join(said.values())
-            + "; where it is near 1, AdaSPDC is SPDC.")
+    return (
+        "R over the mean norm, bias included: "
+        + ", ".join(said.values())
+        + "; where it is near 1, AdaSPDC is SPDC."
+    )
 
 
 def figure2(lab: Lab) -> Findings:
@@ -163,21 +193,34 @@ def figure3(lab: Lab) -> Findings:
 
 
 _REAL = (
-    *(Rule(name, "digits of P - P* by which AdaSPDC leads the best other method at the end (or "
-           f"when it is at 1e-8), {name}, worst lambda", at_least=-0.3) for name in FULL),
+    *(
+        Rule(
+            name,
+            "digits of P - P* by which AdaSPDC leads the best other method at the end (or "
+            f"when it is at 1e-8), {name}, worst lambda",
+            at_least=-0.3,
+        )
+        for name in FULL
+    ),
     Rule("small", "the same, mean of the sets at lambda = 1e-7", at_least=0.3),
 )
-_CLAIM = ("AdaSPDC performs better than or comparably with SDCA, SAG and SPDC of either sampling, "
-          "and especially well for small lambda.")
+_CLAIM = (
+    "AdaSPDC performs better than or comparably with SDCA, SAG and SPDC of either sampling, "
+    "and especially well for small lambda."
+)
 
 ENTRIES = (
     Entry(
-        "ada-fig1", "Figure 1: ridge regression on synthetic data, n = d = 1000",
+        "ada-fig1",
+        "Figure 1: ridge regression on synthetic data, n = d = 1000",
         "AdaSPDC converges substantially faster than the others, particularly on ill-conditioned "
         "problems: 100 times closer than both variants of SPDC at lambda = 1e-6, 300 passes.",
         (
-            Rule("spdc", "digits of P - P* by which AdaSPDC leads SPDC after 300 passes, "
-                 "lambda = 1e-6", at_least=2.0),
+            Rule(
+                "spdc",
+                "digits of P - P* by which AdaSPDC leads SPDC after 300 passes, lambda = 1e-6",
+                at_least=2.0,
+            ),
             Rule("weighted", "the same against SPDC with weighted sampling", at_least=2.0),
             Rule("all", "the same against the best other method, worst lambda", at_least=0.0),
         ),

@@ -59,10 +59,22 @@ def runs_of(lab: Lab, case: Case, passes: int, seeds: int) -> dict[tuple[str, st
                 continue
             lab.tell(f"{case.data.name}, lambda {case.l2:g}, {label}, {steps}")
             more: dict[str, Any] = {"delta_passes": passes} if label == "AIS" else {}
-            runs[label, steps] = mean_trace([
-                trace(case.problem, "spdc", passes=passes, seed=seed, optimum=case.optimum,
-                      floor=max(END, case.floor), sampling=sampling, steps=steps, **more)
-                for seed in range(seeds)])
+            runs[label, steps] = mean_trace(
+                [
+                    trace(
+                        case.problem,
+                        "spdc",
+                        passes=passes,
+                        seed=seed,
+                        optimum=case.optimum,
+                        floor=max(END, case.floor),
+                        sampling=sampling,
+                        steps=steps,
+                        **more,
+                    )
+                    for seed in range(seeds)
+                ]
+            )
     return runs
 
 
@@ -84,13 +96,22 @@ def judged(lab: Lab, cases: dict[str, Case], seeds: int) -> Findings:
             if steps in variant:
                 measured[f"{name}, {variant[steps]}"] = lead(found, case.optimum)
             rows.append(row(name, words, found, case.optimum))
-        panels.append(Panel(f"{case.data.name}, λ = {case.l2:g}", [
-            curve(label if steps == "theory" else f"{label}, {STEPS[steps]}", run, case.optimum)
-            for (label, steps), run in runs.items()]))
+        panels.append(
+            Panel(
+                f"{case.data.name}, λ = {case.l2:g}",
+                [
+                    curve(
+                        label if steps == "theory" else f"{label}, {STEPS[steps]}",
+                        run,
+                        case.optimum,
+                    )
+                    for (label, steps), run in runs.items()
+                ],
+            )
+        )
     return Findings(
-        measured, [panels[k : k + 2] for k in range(0, len(panels), 2)],
-        [table(rows)],
-        REMARKS)
+        measured, [panels[k : k + 2] for k in range(0, len(panels), 2)], [table(rows)], REMARKS
+    )
 
 
 def figure4(lab: Lab) -> Findings:
@@ -101,11 +122,19 @@ def figure4(lab: Lab) -> Findings:
 def table3(lab: Lab) -> Findings:
     """SPDC on rcv1 and covtype with small lambda."""
     rows = {"rcv1": lab.choose(5000, None), "covtype": lab.choose(15_000, 200_000)}
-    found = judged(lab, {
-        title(name, l2): lab.case(lab.data(name, "rows", rows=rows[name]), "smooth_hinge", l2)
-        for name, l2 in TABLE3}, 1)
-    found.remarks = [*found.remarks, "Rows have the norm 1, as in the SPDC paper whose settings "
-                     "these are; LIS then draws uniformly."]
+    found = judged(
+        lab,
+        {
+            title(name, l2): lab.case(lab.data(name, "rows", rows=rows[name]), "smooth_hinge", l2)
+            for name, l2 in TABLE3
+        },
+        1,
+    )
+    found.remarks = [
+        *found.remarks,
+        "Rows have the norm 1, as in the SPDC paper whose settings "
+        "these are; LIS then draws uniformly.",
+    ]
     return found
 
 
@@ -118,12 +147,24 @@ def title(name: str, l2: float) -> str:
 
 #: Tables 4-6: seconds an epoch of US, LIS and AIS.
 PAPER_SECONDS = {
-    "spdc": {"colon-cancer": (0.0042, 0.0043, 0.0049), "gisette": (3.01, 3.09, 3.34),
-             "a2a": (0.0060, 0.0067, 0.008), "w8a": (0.796, 0.839, 0.895)},
-    "dspdc": {"colon-cancer": (0.0150, 0.0185, 0.0195), "gisette": (2.05, 2.21, 2.30),
-              "a2a": (0.0126, 0.0131, 0.0134), "w8a": (9.01, 9.29, 9.38)},
-    "spd1-vr": {"colon-cancer": (0.0080, 0.0120, 0.0135), "gisette": (5.936, 6.033, 6.399),
-                "a2a": (0.0235, 0.0270, 0.0295), "w8a": (2.621, 3.0425, 3.1155)},
+    "spdc": {
+        "colon-cancer": (0.0042, 0.0043, 0.0049),
+        "gisette": (3.01, 3.09, 3.34),
+        "a2a": (0.0060, 0.0067, 0.008),
+        "w8a": (0.796, 0.839, 0.895),
+    },
+    "dspdc": {
+        "colon-cancer": (0.0150, 0.0185, 0.0195),
+        "gisette": (2.05, 2.21, 2.30),
+        "a2a": (0.0126, 0.0131, 0.0134),
+        "w8a": (9.01, 9.29, 9.38),
+    },
+    "spd1-vr": {
+        "colon-cancer": (0.0080, 0.0120, 0.0135),
+        "gisette": (5.936, 6.033, 6.399),
+        "a2a": (0.0235, 0.0270, 0.0295),
+        "w8a": (2.621, 3.0425, 3.1155),
+    },
 }
 
 
@@ -134,7 +175,8 @@ def seconds_a_pass(case: Case, solver: str, turns: int) -> dict[str, float]:
     """
     made = {
         label: SOLVERS[solver].load()(
-            case.problem, np.random.Generator(np.random.PCG64(0)), sampling=sampling)
+            case.problem, np.random.Generator(np.random.PCG64(0)), sampling=sampling
+        )
         for label, sampling in SAMPLING.items()
     }
     # up to some 500,000 entries at once: a pass over small data is too short for the clock
@@ -157,12 +199,25 @@ def seconds_table(lab: Lab, solver: str) -> Findings:
         ours = seconds_a_pass(table2_case(lab, name), solver, lab.choose(7, 25))
         measured[name] = ours["AIS"] / ours["US"]
         for k, (label, value) in enumerate(ours.items()):
-            rows.append([name, label, f"{value:.2e}", f"{value / ours['US']:.2f}",
-                         f"{paper[k]:g}", f"{paper[k] / paper[0]:.2f}"])
+            rows.append(
+                [
+                    name,
+                    label,
+                    f"{value:.2e}",
+                    f"{value / ours['US']:.2f}",
+                    f"{paper[k]:g}",
+                    f"{paper[k] / paper[0]:.2f}",
+                ]
+            )
     columns = ["data set", "sampling", "seconds", "over US", "paper's seconds", "over US, paper"]
-    return Findings(measured, tables=[Table("Seconds a pass", columns, rows)], remarks=[
-        "Processor seconds of a pass; the paper's machine and epochs are others, so what is "
-        "compared is AIS over US."])
+    return Findings(
+        measured,
+        tables=[Table("Seconds a pass", columns, rows)],
+        remarks=[
+            "Processor seconds of a pass; the paper's machine and epochs are others, so what is "
+            "compared is AIS over US."
+        ],
+    )
 
 
 def table4(lab: Lab) -> Findings:
@@ -185,22 +240,38 @@ SLIGHTLY = 1.7
 
 def _seconds_entry(number: int, method: str, run) -> Entry:
     return Entry(
-        f"ais-table{number}", f"Table {number}: seconds of a pass of {method}",
+        f"ais-table{number}",
+        f"Table {number}: seconds of a pass of {method}",
         f"a pass of {method} takes only slightly longer with AIS than with US.",
-        tuple(Rule(name, f"{name}: seconds of a pass with AIS over US", at_most=SLIGHTLY)
-              for name in CASES), run)
+        tuple(
+            Rule(name, f"{name}: seconds of a pass with AIS over US", at_most=SLIGHTLY)
+            for name in CASES
+        ),
+        run,
+    )
 
 
 _FIGURES = {entry.name: entry for entry in (*ais_theory.ENTRIES, *ais_doubly.ENTRIES)}
 ENTRIES = (
-    _FIGURES["ais-fig2"], _FIGURES["ais-fig3"], _FIGURES["ais-table1"],
-    Entry("ais-fig4", "Figure 4: SPDC with US, LIS and AIS",
-          "SPDC-AIS always exhibits a notably sharper convergence rate than SPDC-LIS and SPDC-US.",
-          lead_rules(CASES, SHARPER), figure4),
-    _FIGURES["ais-fig5"], _FIGURES["ais-fig6"],
-    Entry("ais-table3", "Table 3: SPDC with US, LIS and AIS for small lambda",
-          "on RCV1 and Covtype, too, SPDC-AIS always exhibits a notably sharper convergence rate.",
-          lead_rules([title(*k) for k in TABLE3], SHARPER), table3),
+    _FIGURES["ais-fig2"],
+    _FIGURES["ais-fig3"],
+    _FIGURES["ais-table1"],
+    Entry(
+        "ais-fig4",
+        "Figure 4: SPDC with US, LIS and AIS",
+        "SPDC-AIS always exhibits a notably sharper convergence rate than SPDC-LIS and SPDC-US.",
+        lead_rules(CASES, SHARPER),
+        figure4,
+    ),
+    _FIGURES["ais-fig5"],
+    _FIGURES["ais-fig6"],
+    Entry(
+        "ais-table3",
+        "Table 3: SPDC with US, LIS and AIS for small lambda",
+        "on RCV1 and Covtype, too, SPDC-AIS always exhibits a notably sharper convergence rate.",
+        lead_rules([title(*k) for k in TABLE3], SHARPER),
+        table3,
+    ),
     _seconds_entry(4, "SPDC", table4),
     _seconds_entry(5, "DSPDC", table5),
     _seconds_entry(6, "SPD1-VR", table6),

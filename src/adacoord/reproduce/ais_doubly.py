@@ -66,10 +66,18 @@ class PrintedSPD1VR(SPD1VR):
 PRACTICAL = "with practical steps"
 #: Passes of a run: (quick, full).
 PASSES = {
-    "dspdc": {"colon-cancer": (4000, 10_000), "a2a": (3000, 8000), "w8a": (1000, 2000),
-              "gisette": (300, 1000)},
-    "spd1-vr": {"colon-cancer": (600, 1500), "a2a": (150, 300), "w8a": (90, 120),
-                "gisette": (30, 90)},
+    "dspdc": {
+        "colon-cancer": (4000, 10_000),
+        "a2a": (3000, 8000),
+        "w8a": (1000, 2000),
+        "gisette": (300, 1000),
+    },
+    "spd1-vr": {
+        "colon-cancer": (600, 1500),
+        "a2a": (150, 300),
+        "w8a": (90, 120),
+        "gisette": (30, 90),
+    },
 }
 #: Rows of the quick runs.
 QUICK_ROWS = 2500
@@ -85,8 +93,13 @@ def tuned(case: Case, make, multipliers, passes: int, seeds: int) -> tuple[float
     """(the best multiplier, the mean of its runs); it is chosen by the run of the first seed."""
 
     def run(m, seed):
-        return trace(case.problem, make(np.random.Generator(np.random.PCG64(seed)), m),
-                     passes=passes, optimum=case.optimum, floor=max(END, case.floor))
+        return trace(
+            case.problem,
+            make(np.random.Generator(np.random.PCG64(seed)), m),
+            passes=passes,
+            optimum=case.optimum,
+            floor=max(END, case.floor),
+        )
 
     first = {m: run(m, 0) for m in multipliers}
     best = min(multipliers, key=lambda m: _merit(first[m], case.optimum))
@@ -128,22 +141,47 @@ def figure(lab: Lab, solver: str) -> Findings:
 
             best[label], run = tuned(case, make, grid, passes, seeds)
             printed[label] = at_epochs(run, EPOCH[solver])
-            own[label] = at_epochs(mean_trace([
-                trace(case.problem, solver, passes=passes, seed=seed, optimum=case.optimum,
-                      floor=max(END, case.floor), **options) for seed in range(seeds)
-            ]), EPOCH[solver])
+            own[label] = at_epochs(
+                mean_trace(
+                    [
+                        trace(
+                            case.problem,
+                            solver,
+                            passes=passes,
+                            seed=seed,
+                            optimum=case.optimum,
+                            floor=max(END, case.floor),
+                            **options,
+                        )
+                        for seed in range(seeds)
+                    ]
+                ),
+                EPOCH[solver],
+            )
         tuning = "tuned: " + ", ".join(f"{best[k]:g}" for k in SAMPLING)
         for variant, steps, runs in ((PRINTED, tuning, printed), (PRACTICAL, "practical", own)):
             measured[f"{name}, {variant}"] = lead(runs, case.optimum)
             rows.append(row(name, steps, runs, case.optimum))
-        panels.append(Panel(f"{name}, λ = {CASES[name]:g}", [
-            *(curve(k, run, case.optimum) for k, run in printed.items()),
-            *(curve(f"{k}, practical steps", run, case.optimum) for k, run in own.items())]))
-    return Findings(measured, [panels[:2], panels[2:]], [table(rows)], [
-        "Lines: the print's steps, the multiplier tuned for each sampling (named in the table, "
-        "US, LIS, AIS); dashes: the package's own steps.",
-        "The ratios are of passes to the level that both runs have reached, no lower than 1e-8. A "
-        "pass is as many entries touched as A has; the paper does not define its epoch."])
+        panels.append(
+            Panel(
+                f"{name}, λ = {CASES[name]:g}",
+                [
+                    *(curve(k, run, case.optimum) for k, run in printed.items()),
+                    *(curve(f"{k}, practical steps", run, case.optimum) for k, run in own.items()),
+                ],
+            )
+        )
+    return Findings(
+        measured,
+        [panels[:2], panels[2:]],
+        [table(rows)],
+        [
+            "Lines: the print's steps, the multiplier tuned for each sampling (named in the table, "
+            "US, LIS, AIS); dashes: the package's own steps.",
+            "The ratios are of passes to the level that both runs have reached, no lower than 1e-8. A "
+            "pass is as many entries touched as A has; the paper does not define its epoch.",
+        ],
+    )
 
 
 def figure5(lab: Lab) -> Findings:
@@ -158,10 +196,18 @@ def figure6(lab: Lab) -> Findings:
 RULES = lead_rules(CASES, 2 / 3, PRACTICAL)
 
 ENTRIES = (
-    Entry("ais-fig5", "Figure 5: DSPDC with US, LIS and AIS",
-          "DSPDC converges much faster with AIS than with LIS and US, on all data sets.",
-          RULES, figure5),
-    Entry("ais-fig6", "Figure 6: SPD1-VR with US, LIS and AIS",
-          "SPD1-VR converges much faster with AIS than with LIS and US, on all data sets.",
-          RULES, figure6),
+    Entry(
+        "ais-fig5",
+        "Figure 5: DSPDC with US, LIS and AIS",
+        "DSPDC converges much faster with AIS than with LIS and US, on all data sets.",
+        RULES,
+        figure5,
+    ),
+    Entry(
+        "ais-fig6",
+        "Figure 6: SPD1-VR with US, LIS and AIS",
+        "SPD1-VR converges much faster with AIS than with LIS and US, on all data sets.",
+        RULES,
+        figure6,
+    ),
 )

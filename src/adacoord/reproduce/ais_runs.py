@@ -67,8 +67,11 @@ def lead(runs: dict[str, Trace], optimum: float) -> float:
 
 def table(rows: list[list[str]]) -> Table:
     """The table of a comparison, of rows by :func:`row`."""
-    return Table(f"Passes to P - P* = {LEVEL:g} (or where the run ended), and their ratios",
-                 ["problem", "steps", *SAMPLING, "AIS/US", "AIS/LIS"], rows)
+    return Table(
+        f"Passes to P - P* = {LEVEL:g} (or where the run ended), and their ratios",
+        ["problem", "steps", *SAMPLING, "AIS/US", "AIS/LIS"],
+        rows,
+    )
 
 
 def row(problem: str, steps: str, runs: dict[str, Trace], optimum: float) -> list[str]:
@@ -78,8 +81,12 @@ def row(problem: str, steps: str, runs: dict[str, Trace], optimum: float) -> lis
         passes = run.to(LEVEL, optimum)
         return f"({run.primal[-1] - optimum:.1e})" if math.isinf(passes) else cell(passes)
 
-    return [problem, steps, *(reached(runs[k]) for k in SAMPLING),
-            *(cell(ratio(runs["AIS"], runs[k], optimum)) for k in ("US", "LIS"))]
+    return [
+        problem,
+        steps,
+        *(reached(runs[k]) for k in SAMPLING),
+        *(cell(ratio(runs["AIS"], runs[k], optimum)) for k in ("US", "LIS")),
+    ]
 
 
 def curve(label: str, run: Trace, optimum: float) -> Curve:
@@ -97,6 +104,12 @@ def cell(value: float) -> str:
 def lead_rules(names, bound: float, other: str = CORRECTED) -> tuple[Rule, ...]:
     """A rule a problem and a variant: passes of AIS over those of the better of US and LIS."""
     return tuple(
-        Rule(f"{name}, {variant}", f"{name}: passes of AIS over those of the better of US and LIS",
-             at_most=bound, variant=variant)
-        for variant in (PRINTED, other) for name in names)
+        Rule(
+            f"{name}, {variant}",
+            f"{name}: passes of AIS over those of the better of US and LIS",
+            at_most=bound,
+            variant=variant,
+        )
+        for variant in (PRINTED, other)
+        for name in names
+    )

@@ -50,7 +50,8 @@ class Chain:
         self.random = np.array([seed], dtype=np.uint64)
         norms = np.sqrt(m.squared_norms)
         steps = Adaptive(problem.n, KAPPA, DELTA, None, None).steps(
-            "theory", norms, problem.penalty.strong_convexity, problem.loss.gamma)
+            "theory", norms, problem.penalty.strong_convexity, problem.loss.gamma
+        )
         self.tau, self.sigma, self.theta = steps.tau, float(steps.sigma[0]), steps.theta
 
     @property
@@ -64,10 +65,25 @@ class Chain:
         """Make ``count`` steps."""
         loss = self.problem.loss
         ais_steps(
-            self.A, self.problem.b, self.y, self.x, self.before, self.u, self.tree, count,
-            share(DELTA, self.t, self.total), (DELTA[1] - DELTA[0]) / self.total, KAPPA,
-            self.sigma, self.tau, self.theta, self.problem.penalty.strong_convexity, self.random,
-            loss.code, *loss.constants)
+            self.A,
+            self.problem.b,
+            self.y,
+            self.x,
+            self.before,
+            self.u,
+            self.tree,
+            count,
+            share(DELTA, self.t, self.total),
+            (DELTA[1] - DELTA[0]) / self.total,
+            KAPPA,
+            self.sigma,
+            self.tau,
+            self.theta,
+            self.problem.penalty.strong_convexity,
+            self.random,
+            loss.code,
+            *loss.constants,
+        )
         self.t += count
 
     def maps(self) -> np.ndarray:
@@ -77,8 +93,29 @@ class Chain:
 
 
 @jit
-def ais_steps(A, b, y, x, before, u, tree, count, delta, slope, kappa, sigma, tau, theta, lam,
-              state, code, alpha, epsilon, lo, hi):
+def ais_steps(
+    A,
+    b,
+    y,
+    x,
+    before,
+    u,
+    tree,
+    count,
+    delta,
+    slope,
+    kappa,
+    sigma,
+    tau,
+    theta,
+    lam,
+    state,
+    code,
+    alpha,
+    epsilon,
+    lo,
+    hi,
+):
     """``count`` steps of Algorithm 1 on dense rows."""
     n, d = A.shape
     shrinkage = 1.0 / (1.0 + lam * tau)
@@ -100,8 +137,10 @@ def ais_steps(A, b, y, x, before, u, tree, count, delta, slope, kappa, sigma, ta
 def contraction(y_error, p, p_before, sigma: float, gamma: float) -> float:
     """theta_t: the two sides of eq. 15, divided."""
     n, e = p.size, y_error**2
-    return float(np.sum((0.5 / sigma + gamma * (1.0 - p) / (n * p)) * e)
-                 / np.sum((0.5 / sigma + gamma / (n * p_before)) * e))
+    return float(
+        np.sum((0.5 / sigma + gamma * (1.0 - p) / (n * p)) * e)
+        / np.sum((0.5 / sigma + gamma / (n * p_before)) * e)
+    )
 
 
 def spread(maps, y_error) -> float:
@@ -149,8 +188,10 @@ class Watch:
         """theta, as printed and corrected."""
         _ = self.seen
         chain = self.chain
-        return {PRINTED: printed_theta(self.case.problem, chain.tau, chain.sigma),
-                CORRECTED: chain.theta}
+        return {
+            PRINTED: printed_theta(self.case.problem, chain.tau, chain.sigma),
+            CORRECTED: chain.theta,
+        }
 
 
 def watched(lab: Lab) -> dict[str, Watch]:
@@ -175,9 +216,18 @@ def figure2(lab: Lab) -> Findings:
         rows.append(row)
         panels.append(Panel(name, curves, ylabel="θ_t", ylog=False))
     measured |= {f"average, {variant}": min(found) for variant, found in gains.items()}
-    table = Table("theta_t against theta (eq. 15 asks for theta_t <= theta)", [
-        "data set", "mean of 1 - θ_t", "1 - θ, printed", "θ_t <= θ", "1 - θ, corrected",
-        "θ_t <= θ"], rows)
+    table = Table(
+        "theta_t against theta (eq. 15 asks for theta_t <= theta)",
+        [
+            "data set",
+            "mean of 1 - θ_t",
+            "1 - θ, printed",
+            "θ_t <= θ",
+            "1 - θ, corrected",
+            "θ_t <= θ",
+        ],
+        rows,
+    )
     return Findings(measured, [panels], [table])
 
 
@@ -188,9 +238,11 @@ def least(watch: Watch, after: float = 0.0) -> float:
 
 
 #: At x = y = 0 all gradient maps of a margin loss are of the same size, and rho is 0.
-START = ("At the start x = y = 0 all gradient maps have the same size, so that the left side of "
-         "(19) is 0 there and no rho > 0 will do; the corrected rule looks from the second pass "
-         "on.")
+START = (
+    "At the start x = y = 0 all gradient maps have the same size, so that the left side of "
+    "(19) is 0 there and no rho > 0 will do; the corrected rule looks from the second pass "
+    "on."
+)
 
 
 def figure3(lab: Lab) -> Findings:
@@ -210,51 +262,101 @@ def table1(lab: Lab) -> Findings:
     """The least rho_t of each run, from the second pass on."""
     watches = watched(lab)
     found = {name: least(watch, 1.0) for name, watch in watches.items()}
-    rows = [[name, cell(found[name]), cell(float(np.median(watches[name].seen[:, 2]))),
-             cell(least(watches[name])), cell(paper)] for name, paper in PAPER_RHO.items()]
+    rows = [
+        [
+            name,
+            cell(found[name]),
+            cell(float(np.median(watches[name].seen[:, 2]))),
+            cell(least(watches[name])),
+            cell(paper),
+        ]
+        for name, paper in PAPER_RHO.items()
+    ]
     return Findings(
-        {"colon-cancer": found["colon-cancer"] / PAPER_RHO["colon-cancer"],
-         "a2a": found["a2a"] / PAPER_RHO["a2a"],
-         "first": found["colon-cancer"] / found["gisette"],
-         "second": found["gisette"] / found["a2a"]},
-        tables=[Table("rho_t", ["data set", "least, from the second pass on", "median",
-                                "least of all", "paper's ρ"], rows)],
-        remarks=["The least of all is at the start, where Assumption 1 cannot hold (ais-fig3); "
-                 "the rules take the least from the second pass on."])
+        {
+            "colon-cancer": found["colon-cancer"] / PAPER_RHO["colon-cancer"],
+            "a2a": found["a2a"] / PAPER_RHO["a2a"],
+            "first": found["colon-cancer"] / found["gisette"],
+            "second": found["gisette"] / found["a2a"],
+        },
+        tables=[
+            Table(
+                "rho_t",
+                [
+                    "data set",
+                    "least, from the second pass on",
+                    "median",
+                    "least of all",
+                    "paper's ρ",
+                ],
+                rows,
+            )
+        ],
+        remarks=[
+            "The least of all is at the start, where Assumption 1 cannot hold (ais-fig3); "
+            "the rules take the least from the second pass on."
+        ],
+    )
 
 
 def _contraction_rules(variant: str) -> tuple[Rule, ...]:
     return (
-        *(Rule(f"{name}, {variant}", f"{name}: share of the steps with theta_t <= theta",
-               at_least=0.5, variant=variant) for name in PAPER_RHO),
-        Rule(f"average, {variant}", "mean of 1 - theta_t over 1 - theta, the least of the data "
-             "sets", at_least=1.0, variant=variant),
+        *(
+            Rule(
+                f"{name}, {variant}",
+                f"{name}: share of the steps with theta_t <= theta",
+                at_least=0.5,
+                variant=variant,
+            )
+            for name in PAPER_RHO
+        ),
+        Rule(
+            f"average, {variant}",
+            "mean of 1 - theta_t over 1 - theta, the least of the data sets",
+            at_least=1.0,
+            variant=variant,
+        ),
     )
 
 
 ENTRIES = (
     Entry(
-        "ais-fig2", "Figure 2: theta_t of SPDC-AIS against theta",
+        "ais-fig2",
+        "Figure 2: theta_t of SPDC-AIS against theta",
         "the condition (15) of Theorem 1, theta_t <= theta, holds in most of the iterations, and "
         "on average.",
         _contraction_rules(PRINTED) + _contraction_rules(CORRECTED),
         figure2,
     ),
     Entry(
-        "ais-fig3", "Figure 3: rho_t in each iteration of SPDC-AIS",
+        "ais-fig3",
+        "Figure 3: rho_t in each iteration of SPDC-AIS",
         "Assumption 1 always holds with some large enough rho > 0, especially when y is close to "
         "y*.",
-        tuple(rule for name in PAPER_RHO for rule in (
-            Rule(f"{name}, {PRINTED}", f"{name}: the least rho_t", at_least=0.1),
-            Rule(f"{name}, {CORRECTED}", f"{name}: the least rho_t from the second pass on",
-                 at_least=0.1, variant=CORRECTED),
-            Rule(f"{name}, growth", f"{name}: median of rho_t over the last fifth of the run, "
-                 "against the first fifth", at_least=1.0),
-        )),
+        tuple(
+            rule
+            for name in PAPER_RHO
+            for rule in (
+                Rule(f"{name}, {PRINTED}", f"{name}: the least rho_t", at_least=0.1),
+                Rule(
+                    f"{name}, {CORRECTED}",
+                    f"{name}: the least rho_t from the second pass on",
+                    at_least=0.1,
+                    variant=CORRECTED,
+                ),
+                Rule(
+                    f"{name}, growth",
+                    f"{name}: median of rho_t over the last fifth of the run, "
+                    "against the first fifth",
+                    at_least=1.0,
+                ),
+            )
+        ),
         figure3,
     ),
     Entry(
-        "ais-table1", "Table 1: rho",
+        "ais-table1",
+        "Table 1: rho",
         "rho of Assumption 1 is 56.6 for colon-cancer, 0.7 for a2a and 13.6 for gisette.",
         (
             Rule("colon-cancer", "colon-cancer: rho over the paper's", at_least=1 / 3, at_most=3),

@@ -32,7 +32,12 @@ def listing(out: Console) -> None:
 
 
 def run(
-    out: Console, err: Console, *, names: list[str], quick: bool, normalize: str | None,
+    out: Console,
+    err: Console,
+    *,
+    names: list[str],
+    quick: bool,
+    normalize: str | None,
     output: Path,
 ) -> None:
     """Run the entries; what is done stays, also after Ctrl-C."""
@@ -41,8 +46,7 @@ def run(
     if normalize is not None and normalize not in NORMALIZE:
         raise ValueError(f"--normalize {normalize}: it must be one of {', '.join(NORMALIZE)}")
     if find_spec("matplotlib") is None:
-        raise ValueError(
-            'figures need matplotlib; install it with pip install "adacoord[plot]"')
+        raise ValueError('figures need matplotlib; install it with pip install "adacoord[plot]"')
     if not output.is_dir():
         raise ValueError(f"--output {output}: there is no such folder to write to")
     folder = output / "reproduction"
@@ -54,10 +58,15 @@ def run(
     for k, entry in enumerate(chosen):
         lab.tell = partial(_tell, err, f"{k + 1}/{len(chosen)}  {entry.name}")
         lab.tell(entry.title)
-        began, about = perf_counter(), {
-            "command": " ".join(["adacoord reproduce", entry.name, *settings]),
-            "date": date.today().isoformat(), "version": __version__, "quick": quick,
-        }
+        began, about = (
+            perf_counter(),
+            {
+                "command": " ".join(["adacoord reproduce", entry.name, *settings]),
+                "date": date.today().isoformat(),
+                "version": __version__,
+                "quick": quick,
+            },
+        )
         lab.remarks = []
         try:
             findings = entry.run(lab)
@@ -68,8 +77,9 @@ def run(
                 from .figures import draw
 
                 draw(findings.panels, folder / f"{entry.name}.svg")
-            kept = page.record(entry, findings, lab.remarks,
-                               about | {"seconds": perf_counter() - began})
+            kept = page.record(
+                entry, findings, lab.remarks, about | {"seconds": perf_counter() - began}
+            )
         with replacing(folder / f"{entry.name}.json") as file:
             file.write(f"{json.dumps(kept, indent=1)}\n".encode())
         path = page.write(folder, list(known))
@@ -88,19 +98,27 @@ def _chosen(names: list[str], known: dict[str, Entry]) -> list[Entry]:
         return list(known.values())
     wrong = [name for name in names if name not in known]
     if wrong:
-        raise ValueError(f"{wrong[0]}: there is no such entry; use all, or some of: "
-                         + ", ".join(known))
+        raise ValueError(
+            f"{wrong[0]}: there is no such entry; use all, or some of: " + ", ".join(known)
+        )
     return [known[name] for name in dict.fromkeys(names)]
 
 
 def _print(out: Console, kept: dict) -> None:
-    verdicts = "; ".join(f"{verdict} ({variant})" if len(kept["verdicts"]) > 1 else verdict
-                         for variant, verdict in kept["verdicts"].items())
-    out.print(f"{kept['name']}: {verdicts}  [{kept['seconds']:.0f} s]", markup=False,
-              soft_wrap=True)
+    verdicts = "; ".join(
+        f"{verdict} ({variant})" if len(kept["verdicts"]) > 1 else verdict
+        for variant, verdict in kept["verdicts"].items()
+    )
+    out.print(
+        f"{kept['name']}: {verdicts}  [{kept['seconds']:.0f} s]", markup=False, soft_wrap=True
+    )
     for rule in kept["rules"]:
         mark = "+" if rule["holds"] else "-"
-        out.print(f"  {mark} {rule['text']}: {page.show(rule['measured'])} ({rule['bound']}; "
-                  f"{rule['variant']})", markup=False, soft_wrap=True)
+        out.print(
+            f"  {mark} {rule['text']}: {page.show(rule['measured'])} ({rule['bound']}; "
+            f"{rule['variant']})",
+            markup=False,
+            soft_wrap=True,
+        )
     for text in kept["remarks"]:
         out.print(f"    {text}", markup=False, soft_wrap=True)

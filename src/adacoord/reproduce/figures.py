@@ -17,8 +17,20 @@ from .entry import Curve, Panel
 POINTS = 60
 #: Colours belong to methods, the same in every figure; those that never meet may share one.
 _COLOUR = {
-    "SPDC": 0, "SDCA": 1, "SAG": 2, "AFG": 3, "L-BFGS": 4, "ASDCA": 5, "AdaSPDC": 3,
-    "weighted SPDC": 4, "AIS": 0, "LIS": 1, "US": 6, "θ_t": 0, "θ": 1, "ρ_t": 0,
+    "SPDC": 0,
+    "SDCA": 1,
+    "SAG": 2,
+    "AFG": 3,
+    "L-BFGS": 4,
+    "ASDCA": 5,
+    "AdaSPDC": 3,
+    "weighted SPDC": 4,
+    "AIS": 0,
+    "LIS": 1,
+    "US": 6,
+    "θ_t": 0,
+    "θ": 1,
+    "ρ_t": 0,
 }
 
 
@@ -27,8 +39,12 @@ def draw(rows: list[list[Panel]], path: Path) -> None:
     import matplotlib as mpl
 
     # the same bytes each time, text as text: small files that diff well
-    small: dict[Any, Any] = {"font.size": 8, "font.sans-serif": ["DejaVu Sans"],
-                             "svg.fonttype": "none", "svg.hashsalt": path.stem}
+    small: dict[Any, Any] = {
+        "font.size": 8,
+        "font.sans-serif": ["DejaVu Sans"],
+        "svg.fonttype": "none",
+        "svg.hashsalt": path.stem,
+    }
     with mpl.rc_context(small):
         _draw(rows, path)
     if path.suffix == ".svg":
@@ -44,8 +60,9 @@ def compact(text: str) -> str:
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     styles = Counter(re.findall(r' style="([^"]*)"', text))
     names = {style: f"s{k}" for k, (style, count) in enumerate(styles.most_common()) if count > 2}
-    text = re.sub(r' style="([^"]*)"',
-                  lambda m: f' class="{names[m[1]]}"' if m[1] in names else m[0], text)
+    text = re.sub(
+        r' style="([^"]*)"', lambda m: f' class="{names[m[1]]}"' if m[1] in names else m[0], text
+    )
     sheet = "".join(f".{name}{{{style}}}" for style, name in names.items())
     text = text.replace("</style>", f"{sheet}</style>", 1)
     return re.sub(r"\s*\n\s*", "\n", text)
@@ -63,7 +80,7 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
     grid = figure.subplots(len(rows), wide, squeeze=False)
     styles = _styles(c.label for row in rows for panel in row for c in panel.curves)
     for axes, row in zip(grid, rows, strict=True):
-        for axis in axes[len(row):]:
+        for axis in axes[len(row) :]:
             axis.set_visible(False)
         for axis, panel in zip(axes, row, strict=False):
             _panel(axis, panel, styles)
@@ -75,9 +92,15 @@ def _draw(rows: list[list[Panel]], path: Path) -> None:
         # inches that the longest label takes, about: a legend wider than the figure is cut off
         each = 0.5 + 0.055 * max(len(label) for label in handles)
         fit = max(1, int(figure.get_figwidth() / each))
-        figure.legend(list(handles.values()), list(handles), loc="outside lower center",
-                      ncols=min(len(handles), 2 * wide + 1, fit), frameon=False,
-                      fontsize="small", handlelength=3.2)
+        figure.legend(
+            list(handles.values()),
+            list(handles),
+            loc="outside lower center",
+            ncols=min(len(handles), 2 * wide + 1, fit),
+            frameon=False,
+            fontsize="small",
+            handlelength=3.2,
+        )
     kind = {"Date": None} if path.suffix == ".svg" else None
     figure.savefig(path, metadata=kind, dpi=110)
 
@@ -91,8 +114,10 @@ def _styles(labels: Iterable[str]) -> dict[str, tuple[str, str]]:
     others = [method for method in methods if method not in _COLOUR]
     number = {m: free[k % len(free)] for k, m in enumerate(others)} | _COLOUR
     variants = ["", *dict.fromkeys(v for _, v in parts.values() if v)]
-    return {label: (COLOURS[number[m]], DASHES[variants.index(v) % len(DASHES)])
-            for label, (m, v) in parts.items()}
+    return {
+        label: (COLOURS[number[m]], DASHES[variants.index(v) % len(DASHES)])
+        for label, (m, v) in parts.items()
+    }
 
 
 def _panel(axis, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
@@ -100,8 +125,16 @@ def _panel(axis, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
         colour, dash = styles[curve.label]
         pattern = (0, tuple(float(v) for v in dash.split())) if dash else "-"
         x, y = _thin(curve, panel)
-        axis.plot(x, y, color=colour, linestyle=pattern, linewidth=1.3, label=curve.label,
-                  marker="o" if panel.markers else None, markersize=3.0)
+        axis.plot(
+            x,
+            y,
+            color=colour,
+            linestyle=pattern,
+            linewidth=1.3,
+            label=curve.label,
+            marker="o" if panel.markers else None,
+            markersize=3.0,
+        )
     if panel.ylog:
         axis.set_yscale("log")
         _decades(axis.yaxis)

@@ -25,14 +25,26 @@ from .trace import Trace, trace
 OPTIMAL = 1e-11
 #: The papers' data sets: the collection's name, what stands in for it, and what that is.
 SETS = {
-    "rcv1": ("rcv1_train.binary", "rcv1.subset.binary",
-             "24,721 documents of RCV1-v2, not the collection's sample"),
-    "news20": ("news20.binary", "news20.rebuilt.binary",
-               "the same documents, with another tokenisation"),
-    "covtype": ("covtype.libsvm.binary.scale", "covtype.binary.scale",
-                "the same data, scaled anew"),
-    "rcv1-test": ("rcv1_test.binary", "mnist",
-                  "mnist's even digits against its odd ones, many rows but few columns"),
+    "rcv1": (
+        "rcv1_train.binary",
+        "rcv1.subset.binary",
+        "24,721 documents of RCV1-v2, not the collection's sample",
+    ),
+    "news20": (
+        "news20.binary",
+        "news20.rebuilt.binary",
+        "the same documents, with another tokenisation",
+    ),
+    "covtype": (
+        "covtype.libsvm.binary.scale",
+        "covtype.binary.scale",
+        "the same data, scaled anew",
+    ),
+    "rcv1-test": (
+        "rcv1_test.binary",
+        "mnist",
+        "mnist's even digits against its odd ones, many rows but few columns",
+    ),
     "mnist-parity": ("mnist", "mnist", ""),
     "gisette": ("gisette_scale", "mnist", "mnist's 4 against 9, the digits gisette was made from"),
 }
@@ -107,8 +119,9 @@ class Lab:
             self._kept[key] = measure()
         return self._kept[key]
 
-    def data(self, name: str, normalize: str = "none", bias: bool = False,
-             rows: int | None = None) -> Data:
+    def data(
+        self, name: str, normalize: str = "none", bias: bool = False, rows: int | None = None
+    ) -> Data:
         """A data set, or what stands in for it (and a remark that says so).
 
         ``normalize`` is what the paper did, unless the user asked for another: ``"rows"`` (each
@@ -133,8 +146,11 @@ class Lab:
                 A = A[:, np.flatnonzero(np.bincount(A.indices, minlength=A.shape[1]))]
         if bias:
             ones = np.ones((A.shape[0], 1))
-            A = (sparse.hstack([A, ones], format="csr") if sparse.issparse(A)
-                 else np.hstack([A, ones]))
+            A = (
+                sparse.hstack([A, ones], format="csr")
+                if sparse.issparse(A)
+                else np.hstack([A, ones])
+            )
         return Data(name, scaled(A, normalize), b), remarks
 
     def case(self, data: Data, loss: str, l2: float, l1: float = 0.0) -> Case:
@@ -144,14 +160,25 @@ class Lab:
             self._cases[key] = Case(data, loss, l2, l1)
         return self._cases[key]
 
-    def trace(self, case: Case, solver: str, *, passes: int, floor: float, seed: int = 0,
-              **options) -> Trace:
+    def trace(
+        self, case: Case, solver: str, *, passes: int, floor: float, seed: int = 0, **options
+    ) -> Trace:
         """A run on a case of this lab, to P - P* <= ``floor``; the same one as before, if there
         was one: figures share their curves.
         """
         key = id(case), solver, passes, floor, seed, tuple(sorted(options.items()))
-        return self.once(key, lambda: trace(case.problem, solver, passes=passes, seed=seed,
-                                            optimum=case.optimum, floor=floor, **options))
+        return self.once(
+            key,
+            lambda: trace(
+                case.problem,
+                solver,
+                passes=passes,
+                seed=seed,
+                optimum=case.optimum,
+                floor=floor,
+                **options,
+            ),
+        )
 
 
 def _open(name: str):
@@ -164,8 +191,11 @@ def _open(name: str):
         except (ValueError, OSError):
             continue
     else:
-        raise Missing(f"{original} is not at hand" + (f", nor {other}" if other != original else "")
-                      + "; set ADACOORD_DATA to a folder that has it")
+        raise Missing(
+            f"{original} is not at hand"
+            + (f", nor {other}" if other != original else "")
+            + "; set ADACOORD_DATA to a folder that has it"
+        )
     remarks = [f"{file} stands in for {name}: {what}."] if file != original else []
     if (name, file) == ("gisette", "mnist"):
         kept = (b == 4) | (b == 9)

@@ -28,16 +28,24 @@ CHANGED = (
 def record(entry: Entry, findings: Findings, remarks: list[str], run: dict) -> dict:
     """What is kept of a run: plain values only."""
     return {
-        "name": entry.name, "title": entry.title, "claim": entry.claim, **run,
+        "name": entry.name,
+        "title": entry.title,
+        "claim": entry.claim,
+        **run,
         "verdicts": {v: entry.verdict(findings.measured, v) for v in entry.variants},
         "rules": [
-            {"text": r.text, "bound": r.bound, "variant": r.variant,
-             "measured": _number(findings.measured[r.key]),
-             "holds": r.holds(findings.measured[r.key])}
+            {
+                "text": r.text,
+                "bound": r.bound,
+                "variant": r.variant,
+                "measured": _number(findings.measured[r.key]),
+                "holds": r.holds(findings.measured[r.key]),
+            }
             for r in entry.rules
         ],
-        "tables": [{"title": t.title, "columns": t.columns, "rows": t.rows}
-                   for t in findings.tables],
+        "tables": [
+            {"title": t.title, "columns": t.columns, "rows": t.rows} for t in findings.tables
+        ],
         "remarks": [*remarks, *findings.remarks],
         "figure": bool(findings.panels),
     }
@@ -46,16 +54,25 @@ def record(entry: Entry, findings: Findings, remarks: list[str], run: dict) -> d
 def missing(entry: Entry, reason: str, run: dict) -> dict:
     """What is kept of an entry whose data are not at hand."""
     return {
-        "name": entry.name, "title": entry.title, "claim": entry.claim, **run,
-        "verdicts": {PRINTED: "not run"}, "rules": [], "tables": [], "remarks": [reason],
+        "name": entry.name,
+        "title": entry.title,
+        "claim": entry.claim,
+        **run,
+        "verdicts": {PRINTED: "not run"},
+        "rules": [],
+        "tables": [],
+        "remarks": [reason],
         "figure": False,
     }
 
 
 def write(folder: Path, order: list[str]) -> Path:
     """Make ``reproduction.md`` beside ``folder`` from the records in it."""
-    records = [json.loads(file.read_text("utf-8")) for name in order
-               if (file := folder / f"{name}.json").exists()]
+    records = [
+        json.loads(file.read_text("utf-8"))
+        for name in order
+        if (file := folder / f"{name}.json").exists()
+    ]
     path = folder.with_suffix(".md")
     path.write_text(render(records, folder.name), "utf-8")
     return path
@@ -64,20 +81,29 @@ def write(folder: Path, order: list[str]) -> Path:
 def render(records: list[dict], folder: str) -> str:
     """The page."""
     lines = [
-        "# The papers' experiments, run again", "",
+        "# The papers' experiments, run again",
+        "",
         "`adacoord reproduce` runs each figure and table of the four papers on the data at hand "
         "and judges the paper's claim by rules that stand in the code (`src/adacoord/reproduce/`) "
         "with their bounds: all met is **holds**, some **holds in part**, none **does not hold**. "
         "Where the print has an error or leaves open what was run, the other way is run too. P* is "
         "the value of a solution with a certified gap; a pass is n row visits, or as many entries "
-        "touched as A has.", "", CHANGED, "",
-        "| entry | what | as printed | otherwise |", "|---|---|---|---|",
+        "touched as A has.",
+        "",
+        CHANGED,
+        "",
+        "| entry | what | as printed | otherwise |",
+        "|---|---|---|---|",
     ]
     for r in records:
-        other = "; ".join(f"{variant}: {verdict}" for variant, verdict in r["verdicts"].items()
-                          if variant != PRINTED)
-        lines.append(f"| [{r['name']}](#{r['name']}) | {r['title']} | {r['verdicts'][PRINTED]} | "
-                     f"{other} |")
+        other = "; ".join(
+            f"{variant}: {verdict}"
+            for variant, verdict in r["verdicts"].items()
+            if variant != PRINTED
+        )
+        lines.append(
+            f"| [{r['name']}](#{r['name']}) | {r['title']} | {r['verdicts'][PRINTED]} | {other} |"
+        )
     for paper, citation in PAPERS.items():
         mine = [r for r in records if r["name"].split("-")[0] == paper]
         if mine:
@@ -90,9 +116,16 @@ def render(records: list[dict], folder: str) -> str:
 def _section(r: dict, folder: str) -> list[str]:
     verdicts = "; ".join(
         f"**{verdict}**" + (f" ({variant})" if len(r["verdicts"]) > 1 else "")
-        for variant, verdict in r["verdicts"].items())
-    lines = ["", f"### {r['name']}", "", f"{r['title']}. Claim: {r['claim']}", "",
-             f"Verdict: {verdicts}."]
+        for variant, verdict in r["verdicts"].items()
+    )
+    lines = [
+        "",
+        f"### {r['name']}",
+        "",
+        f"{r['title']}. Claim: {r['claim']}",
+        "",
+        f"Verdict: {verdicts}.",
+    ]
     if r["figure"]:
         lines += ["", f"![{r['name']}]({folder}/{r['name']}.svg)"]
     if r["rules"]:
@@ -100,11 +133,18 @@ def _section(r: dict, folder: str) -> list[str]:
         several = len({rule["variant"] for rule in r["rules"]}) > 1
         for rule in r["rules"]:
             text = rule["text"] + (f" ({rule['variant']})" if several else "")
-            lines.append(f"| {text} | {rule['bound']} | {show(rule['measured'])} | "
-                         f"{'met' if rule['holds'] else 'not met'} |")
+            lines.append(
+                f"| {text} | {rule['bound']} | {show(rule['measured'])} | "
+                f"{'met' if rule['holds'] else 'not met'} |"
+            )
     for table in r["tables"]:
-        lines += ["", table["title"], "", "| " + " | ".join(table["columns"]) + " |",
-                  "|---" * len(table["columns"]) + "|"]
+        lines += [
+            "",
+            table["title"],
+            "",
+            "| " + " | ".join(table["columns"]) + " |",
+            "|---" * len(table["columns"]) + "|",
+        ]
         lines += ["| " + " | ".join(row) + " |" for row in table["rows"]]
     lines += ["", *(f"- {text}" for text in r["remarks"])] if r["remarks"] else []
     lines += ["", f"`{r['command']}`, {r['date']}, adacoord {r['version']}, {r['seconds']:.0f} s."]

@@ -47,8 +47,16 @@ def _optimal(problem: Problem):
 
 def _passes(problem: Problem, eps: float, optimum: float, judge=None, **options) -> float:
     """Passes to P - P* <= eps over log((P(0) - P*)/eps)."""
-    run = trace(problem, "spdc", passes=LIMIT, optimum=optimum, floor=eps, judge=judge,
-                steps="theory", **options)
+    run = trace(
+        problem,
+        "spdc",
+        passes=LIMIT,
+        optimum=optimum,
+        floor=eps,
+        judge=judge,
+        steps="theory",
+        **options,
+    )
     return run.to(eps, optimum) / np.log((run.primal[0] - optimum) / eps)
 
 
@@ -56,8 +64,7 @@ def by_condition(A, b, lambdas, eps: float = 1e-6) -> tuple[list, list]:
     """(kappa, passes over their logarithm), squared loss."""
     problems = [Problem(A, b, "squared", l2=l2) for l2 in lambdas]
     R2 = problems[0].matrix.squared_norms.max()
-    return ([R2 / l2 for l2 in lambdas],
-            [_passes(p, eps, _optimal(p).primal) for p in problems])
+    return ([R2 / l2 for l2 in lambdas], [_passes(p, eps, _optimal(p).primal) for p in problems])
 
 
 def by_batch(A, b, l2: float, eps: float = 1e-6) -> tuple[list, list]:
@@ -72,18 +79,20 @@ def by_accuracy_flat(A, b, levels) -> tuple[list, list]:
     judge = Problem(A, b, "squared")
     best = np.linalg.lstsq(A, b, rcond=None)[0]
     optimum, size = judge.primal(best), float(best @ best)
-    return ([1.0 / eps for eps in levels],
-            [_passes(Problem(A, b, "squared", l2=eps / size), eps, optimum, judge)
-             for eps in levels])
+    return (
+        [1.0 / eps for eps in levels],
+        [_passes(Problem(A, b, "squared", l2=eps / size), eps, optimum, judge) for eps in levels],
+    )
 
 
 def by_accuracy_kinked(A, b, l2: float, levels) -> tuple[list, list]:
     """(1/eps, the same), hinge and l2."""
     judge = Problem(A, b, "hinge", l2=l2)
     optimum = _optimal(judge).primal
-    return ([1.0 / eps for eps in levels],
-            [_passes(Problem(A, b, SmoothHinge(mu=eps), l2=l2), eps, optimum, judge)
-             for eps in levels])
+    return (
+        [1.0 / eps for eps in levels],
+        [_passes(Problem(A, b, SmoothHinge(mu=eps), l2=l2), eps, optimum, judge) for eps in levels],
+    )
 
 
 def by_accuracy_neither(A, b, l1: float, levels) -> tuple[list, list]:
@@ -91,9 +100,18 @@ def by_accuracy_neither(A, b, l1: float, levels) -> tuple[list, list]:
     judge = Problem(A, b, "hinge", l1=l1)
     best = _optimal(judge)
     size = float(best.x @ best.x) + 1.0
-    return ([1.0 / eps for eps in levels],
-            [_passes(Problem(A, b, SmoothHinge(mu=eps / size), l1=l1, l2=eps / size), eps,
-                     best.primal, judge) for eps in levels])
+    return (
+        [1.0 / eps for eps in levels],
+        [
+            _passes(
+                Problem(A, b, SmoothHinge(mu=eps / size), l1=l1, l2=eps / size),
+                eps,
+                best.primal,
+                judge,
+            )
+            for eps in levels
+        ],
+    )
 
 
 def table1(lab: Lab) -> Findings:
@@ -109,29 +127,48 @@ def table1(lab: Lab) -> Findings:
         ("smooth", "smooth, strongly convex: κ", 0.5, lambda: by_condition(A, b, lambdas)),
         ("batch", "the same: mini-batch m", 0.5, lambda: by_batch(A, b, 1e-4)),
         ("flat", "smooth, convex: 1/ε", 0.5, lambda: by_accuracy_flat(A, b, levels)),
-        ("kinked", "kinked, strongly convex: 1/ε", 0.5,
-         lambda: by_accuracy_kinked(A, sign, 1e-3, levels)),
-        ("neither", "kinked, convex: 1/ε", 1.0,
-         lambda: by_accuracy_neither(A, sign, 1e-3, levels)),
+        (
+            "kinked",
+            "kinked, strongly convex: 1/ε",
+            0.5,
+            lambda: by_accuracy_kinked(A, sign, 1e-3, levels),
+        ),
+        ("neither", "kinked, convex: 1/ε", 1.0, lambda: by_accuracy_neither(A, sign, 1e-3, levels)),
     ):
         lab.tell(what)
         series[key] = what, theory, *run()
     slopes = {key: slope(x, y) for key, (_, _, x, y) in series.items()}
-    panels = [Panel(what, [Curve("SPDC", x, y), _theory(x, y, theory)], what.split(": ")[1],
-                    "passes / log", xlog=True, markers=True)
-              for what, theory, x, y in series.values()]
+    panels = [
+        Panel(
+            what,
+            [Curve("SPDC", x, y), _theory(x, y, theory)],
+            what.split(": ")[1],
+            "passes / log",
+            xlog=True,
+            markers=True,
+        )
+        for what, theory, x, y in series.values()
+    ]
     return Findings(
         measured=slopes,
         panels=[panels[:3], panels[3:]],
-        tables=[Table("Slopes of log(passes / log((P(0) - P*)/ε))",
-                      ["case", "theory", "measured", "passes / log"], [
-            [what, f"{theory:g}", f"{slopes[key]:.2f}", ", ".join(f"{v:.3g}" for v in y)]
-            for key, (what, theory, x, y) in series.items()])],
-        remarks=["n = 500, d = 200. Theory bounds the passes from above: a smaller slope agrees "
-                 "with it. The ranges of eps and the division by the logarithm were "
-                 "chosen after a first run, whose slopes of plain passes for eps from 1e-2 to 1e-3 "
-                 "were .85 (no strong convexity) and .96 (hinge and l2): there the other term, "
-                 "n/m, still counts."],
+        tables=[
+            Table(
+                "Slopes of log(passes / log((P(0) - P*)/ε))",
+                ["case", "theory", "measured", "passes / log"],
+                [
+                    [what, f"{theory:g}", f"{slopes[key]:.2f}", ", ".join(f"{v:.3g}" for v in y)]
+                    for key, (what, theory, x, y) in series.items()
+                ],
+            )
+        ],
+        remarks=[
+            "n = 500, d = 200. Theory bounds the passes from above: a smaller slope agrees "
+            "with it. The ranges of eps and the division by the logarithm were "
+            "chosen after a first run, whose slopes of plain passes for eps from 1e-2 to 1e-3 "
+            "were .85 (no strong convexity) and .96 (hinge and l2): there the other term, "
+            "n/m, still counts."
+        ],
     )
 
 
@@ -141,7 +178,8 @@ def _theory(xs: list, y: list, power: float) -> Curve:
 
 
 TABLE1 = Entry(
-    "spdc-table1", "Table 1: iteration complexities as slopes",
+    "spdc-table1",
+    "Table 1: iteration complexities as slopes",
     "up to logarithms, iterations grow like sqrt((n/m)/(lambda gamma)) for smooth losses and "
     "strongly convex penalties, with 1/eps for 1/gamma or 1/lambda where one of them is missing, "
     "and like 1/eps where both are.",

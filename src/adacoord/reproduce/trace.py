@@ -43,9 +43,16 @@ class Trace:
 
 
 def trace(
-    problem: Problem, solver: str | Solver, *, passes: int, seed: int = 0,
-    optimum: float = -math.inf, floor: float = 0.0, certify: bool = False,
-    judge: Problem | None = None, **options,
+    problem: Problem,
+    solver: str | Solver,
+    *,
+    passes: int,
+    seed: int = 0,
+    optimum: float = -math.inf,
+    floor: float = 0.0,
+    certify: bool = False,
+    judge: Problem | None = None,
+    **options,
 ) -> Trace:
     """Run a solver for so many passes, or until P - ``optimum`` (with ``certify`` the gap) is at
     most ``floor``, or P blows up; P is looked at after each of the first 50 passes, then every
@@ -54,8 +61,13 @@ def trace(
     options.
     """
     judge = problem if judge is None else judge
-    made = solver if isinstance(solver, Solver) else admit(problem, solver, options).load()(
-        problem, np.random.Generator(np.random.PCG64(seed)), None, **options)
+    made = (
+        solver
+        if isinstance(solver, Solver)
+        else admit(problem, solver, options).load()(
+            problem, np.random.Generator(np.random.PCG64(seed)), None, **options
+        )
+    )
     start = judge.null_value
     seen = [(0, 0.0, 0, start, math.nan)]
     best, dual, spent = start, -math.inf, 0.0
@@ -104,8 +116,7 @@ def lead(mine: Trace, other: Trace, optimum: float, passes: float, least: float)
     end of ``passes``.
     """
     when = min(mine.to(least, optimum), passes)
-    return math.log10(max(other.at(when, optimum), least)
-                      / max(mine.at(when, optimum), least))
+    return math.log10(max(other.at(when, optimum), least) / max(mine.at(when, optimum), least))
 
 
 def _crossing(x: np.ndarray, y: np.ndarray, level: float) -> float:

@@ -128,9 +128,7 @@ class Solver:
 
     def _count(self, order: np.ndarray) -> None:
         m = self.problem.matrix
-        self.operations += (
-            order.size * m.shape[1] if m.is_dense else int(m.row_sizes[order].sum())
-        )
+        self.operations += order.size * m.shape[1] if m.is_dense else int(m.row_sizes[order].sum())
 
     def _average(self) -> np.ndarray:
         """u = (1/n) sum w_i y_i a_i from y itself: clears what running sums have rounded away."""
@@ -139,7 +137,10 @@ class Solver:
     def state(self) -> dict[str, Any]:
         """The whole state as plain arrays and numbers."""
         out: dict[str, Any] = {
-            "passes": self.passes, "operations": self.operations, "y": self.y.copy()}
+            "passes": self.passes,
+            "operations": self.operations,
+            "y": self.y.copy(),
+        }
         for name in self._state:
             value = getattr(self, name)
             out[name] = value.copy() if isinstance(value, np.ndarray) else value

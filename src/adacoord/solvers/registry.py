@@ -58,59 +58,154 @@ _AIS = frozenset({"sampling", "steps", "delta", "kappa", "delta_passes"})
 SOLVERS: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        Entry("spdc", "stochastic primal-dual coordinates (SPDC)", "primal_dual.spdc", "SPDC",
-              options=_AIS | {"batch_size", "alpha", "rho"}),
-        Entry("adaspdc", "SPDC with step sizes for each block (AdaSPDC)", "primal_dual.adaspdc",
-              "AdaSPDC", options=frozenset({"batch_size", "groups"}), blocks=True),
-        Entry("apdc", "adaptive primal-dual coordinates (APDC)", "primal_dual.apdc", "APDC",
-              blocks=True),
-        Entry("dspdc", "doubly stochastic primal-dual coordinates (DSPDC)", "doubly.dspdc", "DSPDC",
-              needs=_SMOOTH, options=_AIS),
-        Entry("spd1-vr", "variance-reduced primal-dual steps of O(1) (SPD1-VR)", "doubly.spd1vr",
-              "SPD1VR", needs=_SMOOTH, options=_AIS),
-        Entry("dcd", "dual coordinate ascent, shuffled order", "dual.dual_cd",
-              "DualCoordinateAscent", needs=frozenset({"strongly_convex"})),
-        Entry("acf", "adaptive coordinate frequencies (ACF): rows of the dual, or columns",
-              "dual.acf", "AdaptiveFrequencies", needs=frozenset({"strongly_convex"}),
-              options=frozenset({"order", "stop", "eps"}),
-              columns=Entry("acf", "working sets with adaptive frequencies", "primal.working_set",
-                            "WorkingSetDescent", needs=frozenset({"smooth"}))),
-        Entry("cd", "coordinate descent, cyclic order", "primal.primal_cd", "CoordinateDescent",
-              needs=frozenset({"smooth"}), options=frozenset({"order"})),
-        Entry("sdca", "stochastic dual coordinate ascent, i.i.d. order", "dual.dual_cd",
-              "StochasticDualCoordinateAscent", needs=frozenset({"strongly_convex"})),
-        Entry("newton", "Newton's method with Cholesky's factorisation", "newton.newton", "Newton",
-              needs=frozenset({"differentiable", "quadratic"}), blocks=True, unpenalised=True,
-              small=Entry("newton", "Newton's method to the last digit of small problems",
-                          "newton.small", "SmallNewton"),
-              nonnegative=Entry("newton", "active sets for least squares with x >= 0",
-                                "newton.nonnegative", "NonNegativeLeastSquares",
-                                unpenalised=True)),
-        Entry("asdca", "SDCA inside an accelerated proximal point (ASDCA)", "baselines.asdca",
-              "AcceleratedSDCA", needs=_SMOOTH),
-        Entry("sag", "stochastic average gradient (SAG)", "baselines.sag",
-              "StochasticAverageGradient", needs=frozenset({"smooth"}),
-              options=frozenset({"step"})),
-        Entry("afg", "accelerated full gradient with a line search (AFG)", "baselines.afg",
-              "AcceleratedFullGradient", needs=frozenset({"smooth"})),
-        Entry("lbfgs", "L-BFGS with a memory of 30", "baselines.lbfgs", "LimitedMemoryBFGS",
-              needs=frozenset({"smooth", "quadratic"}), unpenalised=True),
-        Entry("pdhg", "batch primal-dual method of Chambolle and Pock (PDHG)", "baselines.pdhg",
-              "PrimalDualHybridGradient", needs=_SMOOTH),
+        Entry(
+            "spdc",
+            "stochastic primal-dual coordinates (SPDC)",
+            "primal_dual.spdc",
+            "SPDC",
+            options=_AIS | {"batch_size", "alpha", "rho"},
+        ),
+        Entry(
+            "adaspdc",
+            "SPDC with step sizes for each block (AdaSPDC)",
+            "primal_dual.adaspdc",
+            "AdaSPDC",
+            options=frozenset({"batch_size", "groups"}),
+            blocks=True,
+        ),
+        Entry(
+            "apdc",
+            "adaptive primal-dual coordinates (APDC)",
+            "primal_dual.apdc",
+            "APDC",
+            blocks=True,
+        ),
+        Entry(
+            "dspdc",
+            "doubly stochastic primal-dual coordinates (DSPDC)",
+            "doubly.dspdc",
+            "DSPDC",
+            needs=_SMOOTH,
+            options=_AIS,
+        ),
+        Entry(
+            "spd1-vr",
+            "variance-reduced primal-dual steps of O(1) (SPD1-VR)",
+            "doubly.spd1vr",
+            "SPD1VR",
+            needs=_SMOOTH,
+            options=_AIS,
+        ),
+        Entry(
+            "dcd",
+            "dual coordinate ascent, shuffled order",
+            "dual.dual_cd",
+            "DualCoordinateAscent",
+            needs=frozenset({"strongly_convex"}),
+        ),
+        Entry(
+            "acf",
+            "adaptive coordinate frequencies (ACF): rows of the dual, or columns",
+            "dual.acf",
+            "AdaptiveFrequencies",
+            needs=frozenset({"strongly_convex"}),
+            options=frozenset({"order", "stop", "eps"}),
+            columns=Entry(
+                "acf",
+                "working sets with adaptive frequencies",
+                "primal.working_set",
+                "WorkingSetDescent",
+                needs=frozenset({"smooth"}),
+            ),
+        ),
+        Entry(
+            "cd",
+            "coordinate descent, cyclic order",
+            "primal.primal_cd",
+            "CoordinateDescent",
+            needs=frozenset({"smooth"}),
+            options=frozenset({"order"}),
+        ),
+        Entry(
+            "sdca",
+            "stochastic dual coordinate ascent, i.i.d. order",
+            "dual.dual_cd",
+            "StochasticDualCoordinateAscent",
+            needs=frozenset({"strongly_convex"}),
+        ),
+        Entry(
+            "newton",
+            "Newton's method with Cholesky's factorisation",
+            "newton.newton",
+            "Newton",
+            needs=frozenset({"differentiable", "quadratic"}),
+            blocks=True,
+            unpenalised=True,
+            small=Entry(
+                "newton",
+                "Newton's method to the last digit of small problems",
+                "newton.small",
+                "SmallNewton",
+            ),
+            nonnegative=Entry(
+                "newton",
+                "active sets for least squares with x >= 0",
+                "newton.nonnegative",
+                "NonNegativeLeastSquares",
+                unpenalised=True,
+            ),
+        ),
+        Entry(
+            "asdca",
+            "SDCA inside an accelerated proximal point (ASDCA)",
+            "baselines.asdca",
+            "AcceleratedSDCA",
+            needs=_SMOOTH,
+        ),
+        Entry(
+            "sag",
+            "stochastic average gradient (SAG)",
+            "baselines.sag",
+            "StochasticAverageGradient",
+            needs=frozenset({"smooth"}),
+            options=frozenset({"step"}),
+        ),
+        Entry(
+            "afg",
+            "accelerated full gradient with a line search (AFG)",
+            "baselines.afg",
+            "AcceleratedFullGradient",
+            needs=frozenset({"smooth"}),
+        ),
+        Entry(
+            "lbfgs",
+            "L-BFGS with a memory of 30",
+            "baselines.lbfgs",
+            "LimitedMemoryBFGS",
+            needs=frozenset({"smooth", "quadratic"}),
+            unpenalised=True,
+        ),
+        Entry(
+            "pdhg",
+            "batch primal-dual method of Chambolle and Pock (PDHG)",
+            "baselines.pdhg",
+            "PrimalDualHybridGradient",
+            needs=_SMOOTH,
+        ),
     )
 }
 
 
 def nonnegative_least_squares(problem: Problem) -> bool:
     """Least squares with x >= 0 and no penalty."""
-    return (problem.loss.name == "squared" and problem.penalty.positive
-            and not problem.has_certificate)
+    return (
+        problem.loss.name == "squared" and problem.penalty.positive and not problem.has_certificate
+    )
 
 
 def newton_can(problem: Problem) -> bool:
     """Whether Newton's method takes the problem and its system fits into memory."""
-    return (problem.loss.differentiable and problem.penalty.quadratic
-            and not too_large(problem))
+    return problem.loss.differentiable and problem.penalty.quadratic and not too_large(problem)
 
 
 def lbfgs_can(problem: Problem) -> bool:
@@ -127,9 +222,7 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
     """The entry of the solver called ``name``; refused where it cannot take the problem."""
     penalty = problem.penalty
     if not isinstance(name, str) or name not in SOLVERS:
-        raise ValueError(
-            f"solver={name!r}: not a solver; use one of auto, {', '.join(SOLVERS)}"
-        )
+        raise ValueError(f"solver={name!r}: not a solver; use one of auto, {', '.join(SOLVERS)}")
     entry = SOLVERS[name].variant(problem)
     if not problem.has_certificate and not entry.unpenalised:
         able = [e.name for e in SOLVERS.values() if e.unpenalised and _CAN[e.name](problem)]
@@ -140,9 +233,7 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
         )
     if "quadratic" in entry.needs and not penalty.quadratic:
         seen = f"l1={penalty.l1!r}" if penalty.l1 > 0.0 else "positive=True"
-        raise ValueError(
-            f'{seen}: solver="{name}" takes no penalty but l2; use solver="apdc"'
-        )
+        raise ValueError(f'{seen}: solver="{name}" takes no penalty but l2; use solver="apdc"')
     if "differentiable" in entry.needs and not problem.loss.differentiable:
         raise ValueError(
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
@@ -150,8 +241,11 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
         )
     if name == "newton" and not small(problem) and too_large(problem):
         size = system_size(problem)
-        remedy = 'use solver="auto"' if problem.has_certificate or lbfgs_can(problem) else (
-            "use another solver, which needs a penalty such as l2=1e-8")
+        remedy = (
+            'use solver="auto"'
+            if problem.has_certificate or lbfgs_can(problem)
+            else ("use another solver, which needs a penalty such as l2=1e-8")
+        )
         raise ValueError(
             f'A has shape {problem.matrix.shape}: solver="newton" would factorise a matrix of '
             f"{size} x {size} numbers ({8e-9 * size * size:.0f} GB); {remedy}"

@@ -14,10 +14,18 @@ from adacoord.solvers.registry import SOLVERS
 
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 PENALTIES = {
-    "l2": (0.0, 0.003, False), "l1+l2": (0.01, 0.003, False), "positive": (0.004, 0.003, True),
+    "l2": (0.0, 0.003, False),
+    "l1+l2": (0.01, 0.003, False),
+    "positive": (0.004, 0.003, True),
 }
-GAMMA = {"squared": 1.0, "smooth_hinge": 1.0, "squared_hinge": 0.5, "logistic": 4.0, "huber": 1.0,
-         "log_cosh": 1.0}
+GAMMA = {
+    "squared": 1.0,
+    "smooth_hinge": 1.0,
+    "squared_hinge": 0.5,
+    "logistic": 4.0,
+    "huber": 1.0,
+    "log_cosh": 1.0,
+}
 LOSSES = pytest.mark.parametrize("loss", GAMMA)
 
 
@@ -32,11 +40,31 @@ def make(loss, seed=0, n=40, d=12):
     return A, z if loss in ("squared", "huber") else np.where(z > 0, 1.0, -1.0), w
 
 
-def make_solver(name, A, b, loss, penalty, storage="dense", *, w=None, intercept=False, seed=0,
-                start=None, **options):
+def make_solver(
+    name,
+    A,
+    b,
+    loss,
+    penalty,
+    storage="dense",
+    *,
+    w=None,
+    intercept=False,
+    seed=0,
+    start=None,
+    **options,
+):
     l1, l2, positive = penalty
-    problem = ac.Problem(sparse.csr_matrix(A) if storage == "csr" else A, b, loss, l1, l2,
-                         positive=positive, sample_weight=w, intercept=intercept)
+    problem = ac.Problem(
+        sparse.csr_matrix(A) if storage == "csr" else A,
+        b,
+        loss,
+        l1,
+        l2,
+        positive=positive,
+        sample_weight=w,
+        intercept=intercept,
+    )
     rng = np.random.Generator(np.random.PCG64(seed))
     return SOLVERS[name].load()(problem, rng, start, **options)
 
@@ -84,13 +112,34 @@ def test_sag_makes_the_naive_steps(loss, penalty, intercept, storage):
     rows, W, beta = visited(A, w, intercept)
     norms = W[rows] * ((A[rows] ** 2).sum(axis=1) + beta**2)
     for step, passes in ((1.0, 35), (1 / 16, 7)):
-        solver = make_solver("sag", A, b, loss, PENALTIES[penalty], storage, w=w, seed=3,
-                             intercept=intercept, step=step)
+        solver = make_solver(
+            "sag",
+            A,
+            b,
+            loss,
+            PENALTIES[penalty],
+            storage,
+            w=w,
+            seed=3,
+            intercept=intercept,
+            step=step,
+        )
         rng = np.random.Generator(np.random.PCG64(3))
-        order = np.concatenate([rows[rng.integers(rows.size, size=rows.size)]
-                                for _ in range(passes)])
-        x, c, y = naive_sag(A, b, loss, PENALTIES[penalty], w, order, rows, W, beta,
-                            step * GAMMA[loss] / norms.max())
+        order = np.concatenate(
+            [rows[rng.integers(rows.size, size=rows.size)] for _ in range(passes)]
+        )
+        x, c, y = naive_sag(
+            A,
+            b,
+            loss,
+            PENALTIES[penalty],
+            w,
+            order,
+            rows,
+            W,
+            beta,
+            step * GAMMA[loss] / norms.max(),
+        )
         solver.advance(passes)
         np.testing.assert_allclose(solver.x, x, rtol=0, atol=1e-10)
         np.testing.assert_allclose(solver.y[rows], y[rows], rtol=0, atol=1e-10)
@@ -206,8 +255,9 @@ def test_asdca_is_sdca_where_the_problem_is_well_conditioned():
     A, b, _ = make("smooth_hinge", seed=1)
     edge = np.max((A**2).sum(axis=1)) / (10 * b.size)
     for l2, accelerated in ((1.01 * edge, False), (0.99 * edge, True)):
-        one, other = (make_solver(name, A, b, "smooth_hinge", (0.0, l2, False))
-                      for name in ("asdca", "sdca"))
+        one, other = (
+            make_solver(name, A, b, "smooth_hinge", (0.0, l2, False)) for name in ("asdca", "sdca")
+        )
         one.advance(20)
         other.advance(20)
         assert (one.kappa > 0) == accelerated
@@ -320,7 +370,8 @@ def test_pdhg_falls_at_the_rate_of_its_theorem():
 
     def distance():
         return np.sum((solver.x - x) ** 2) / (2 * solver.tau) + np.sum((solver.y - y) ** 2) / (
-            2 * 200 * solver.s)
+            2 * 200 * solver.s
+        )
 
     start = distance()
     for k in range(1, 60):
@@ -339,8 +390,10 @@ def test_lbfgs_takes_no_more_gradients_than_scipys():
 
     def value(x):
         gradients[0] += 1
-        return (reference.objective(A, b, "logistic", (0, lam, False), x),
-                A.T @ reference.loss_slope("logistic", A @ x, b) / 500 + lam * x)
+        return (
+            reference.objective(A, b, "logistic", (0, lam, False), x),
+            A.T @ reference.loss_slope("logistic", A @ x, b) / 500 + lam * x,
+        )
 
     best = reference.smooth_optimum(A, b, "logistic", (0.0, lam, False))[0]
 
@@ -348,8 +401,14 @@ def test_lbfgs_takes_no_more_gradients_than_scipys():
         if value(x)[0] - best <= 1e-8 * best:
             raise StopIteration
 
-    minimize(value, np.zeros(60), jac=True, method="L-BFGS-B", callback=stop,
-             options={"maxcor": 30, "ftol": 0, "gtol": 0, "maxiter": 10**4})
+    minimize(
+        value,
+        np.zeros(60),
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop,
+        options={"maxcor": 30, "ftol": 0, "gtol": 0, "maxiter": 10**4},
+    )
     solver = make_solver("lbfgs", A, b, "logistic", (0.0, lam, False))
     while solver.problem.primal(solver.x) - best > 1e-8 * best:
         solver.advance(2)
@@ -388,12 +447,12 @@ def test_row_kernels(loss):
     np.testing.assert_allclose(out, slope, rtol=1e-13, atol=1e-300)
     line = row_kernels.along_line(*code, z, new, 0.7, b, share)
     assert line == pytest.approx(
-        np.sum(share * reference.loss_slope(loss, z + 0.7 * new, b) * new), rel=1e-12)
+        np.sum(share * reference.loss_slope(loss, z + 0.7 * new, b) * new), rel=1e-12
+    )
     excess, bend, value = row_kernels.model_error(*code, z, c, new, -c, b, share)
     before, after = (reference.loss_value(loss, v, b) for v in (z + c, new - c))
     assert value == pytest.approx(np.sum(share * before), rel=1e-12)
-    assert excess == pytest.approx(
-        np.sum(share * (after - before - slope * (new - z))), rel=1e-9)
+    assert excess == pytest.approx(np.sum(share * (after - before - slope * (new - z))), rel=1e-9)
     change = reference.loss_slope(loss, new - c, b) - slope
     assert bend == pytest.approx(0.5 * np.sum(share * change * (new - z)), rel=1e-12)
 

@@ -62,8 +62,24 @@ def visited(A, w, intercept):
     return rows, columns, A, beta
 
 
-def naive_dspdc(A, b, loss, penalty, passes, seed, start, *, dense, sampling, steps="practical",
-                delta=(0.2, 0.8), kappa=0.5, delta_passes=100, w=None, intercept=False):
+def naive_dspdc(
+    A,
+    b,
+    loss,
+    penalty,
+    passes,
+    seed,
+    start,
+    *,
+    dense,
+    sampling,
+    steps="practical",
+    delta=(0.2, 0.8),
+    kappa=0.5,
+    delta_passes=100,
+    w=None,
+    intercept=False,
+):
     """(x, c, y, entries touched): xbar, ybar and all products in full at each step."""
     n, d = A.shape
     w = np.ones(n) if w is None else w
@@ -119,16 +135,36 @@ def naive_dspdc(A, b, loss, penalty, passes, seed, start, *, dense, sampling, st
     return out, beta * x[-1] if intercept else 0.0, full, spent
 
 
-def assert_follows(A, b, loss, penalty, passes, storage="dense", w=None, intercept=False,
-                   **options):
+def assert_follows(
+    A, b, loss, penalty, passes, storage="dense", w=None, intercept=False, **options
+):
     l1, l2, positive = penalty
-    problem = ac.Problem(as_storage(A, storage), b, loss, l1, l2, positive=positive,
-                         sample_weight=w, intercept=intercept)
+    problem = ac.Problem(
+        as_storage(A, storage),
+        b,
+        loss,
+        l1,
+        l2,
+        positive=positive,
+        sample_weight=w,
+        intercept=intercept,
+    )
     solver = DSPDC(problem, generator(1), **options)
     seed, start = solver.random[0], solver.y.copy()
     solver.advance(passes)
-    x, c, y, spent = naive_dspdc(A, b, loss, penalty, passes, seed, start, w=w,
-                                 dense=storage == "dense", intercept=intercept, **options)
+    x, c, y, spent = naive_dspdc(
+        A,
+        b,
+        loss,
+        penalty,
+        passes,
+        seed,
+        start,
+        w=w,
+        dense=storage == "dense",
+        intercept=intercept,
+        **options,
+    )
     assert solver.operations == spent
     np.testing.assert_allclose(solver.x, x, rtol=0, atol=1e-10 * abs(x).max())
     np.testing.assert_allclose(solver.y, y, rtol=0, atol=1e-10 * abs(y).max())
@@ -142,16 +178,23 @@ def assert_follows(A, b, loss, penalty, passes, storage="dense", w=None, interce
 @pytest.mark.parametrize("loss", GAMMA)
 def test_iterates(loss, penalty, sampling, storage):
     # few passes: the root of a gradient map near 0 turns a rounding of 1e-16 into 1e-8 of its p
-    assert_follows(*make(loss, n=23, d=7), loss, PENALTIES[penalty], 6, storage,
-                   sampling=sampling)
+    assert_follows(*make(loss, n=23, d=7), loss, PENALTIES[penalty], 6, storage, sampling=sampling)
 
 
 @STORAGES
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("steps", ["theory", 4.0])
 def test_iterates_with_other_steps(steps, sampling, storage):
-    assert_follows(*make("squared", n=23, d=7), "squared", PENALTIES["l1+l2"], 40, storage,
-                   sampling=sampling, steps=steps, **MIXTURES[sampling])
+    assert_follows(
+        *make("squared", n=23, d=7),
+        "squared",
+        PENALTIES["l1+l2"],
+        40,
+        storage,
+        sampling=sampling,
+        steps=steps,
+        **MIXTURES[sampling],
+    )
 
 
 @STORAGES
@@ -165,14 +208,30 @@ def test_weights_intercept_and_what_is_not_there(steps, sampling, storage):
     w = np.random.default_rng(3).exponential(1.0, 23)
     w[[3, 9, 12]] = 0.0
     for intercept in (False, True):
-        assert_follows(A, b, "smooth_hinge", (0.005, 0.02, False), 12, storage, w=w,
-                       intercept=intercept, sampling=sampling, steps=steps)
+        assert_follows(
+            A,
+            b,
+            "smooth_hinge",
+            (0.005, 0.02, False),
+            12,
+            storage,
+            w=w,
+            intercept=intercept,
+            sampling=sampling,
+            steps=steps,
+        )
 
 
 def test_iterates_past_the_resynchronisation():
     for storage in ("dense", "csr"):
-        assert_follows(*make("smooth_hinge", n=12, d=4), "smooth_hinge", PENALTIES["l2"], 70,
-                       storage, sampling="adaptive")
+        assert_follows(
+            *make("smooth_hinge", n=12, d=4),
+            "smooth_hinge",
+            PENALTIES["l2"],
+            70,
+            storage,
+            sampling="adaptive",
+        )
 
 
 def test_float32():
@@ -218,8 +277,9 @@ def test_optimum(loss, penalty, sampling, storage):
 @pytest.mark.parametrize("steps", ["theory", 4])
 def test_optimum_with_other_steps(steps, sampling):
     best = optimum("smooth_hinge", "l2")
-    found = run(DSPDC, make_problem("smooth_hinge", "l2", "dense"), sampling=sampling, tol=1e-8,
-                steps=steps)
+    found = run(
+        DSPDC, make_problem("smooth_hinge", "l2", "dense"), sampling=sampling, tol=1e-8, steps=steps
+    )
     assert found.best_primal == pytest.approx(best, rel=1e-8)
 
 
@@ -244,10 +304,17 @@ def test_optimum_with_weights_and_intercept(sampling, storage):
     A[5] = 0.0
     w = np.random.default_rng(5).exponential(2.0, b.size)
     w[[2, 40]] = 0.0
-    problem = ac.Problem(as_storage(A + 0.3 * (A != 0), storage), b, "logistic", l2=0.02,
-                         sample_weight=w, intercept=True)
-    best, _, c = reference.smooth_optimum(A + 0.3 * (A != 0), b, "logistic", (0.0, 0.02, False),
-                                          w, intercept=True)
+    problem = ac.Problem(
+        as_storage(A + 0.3 * (A != 0), storage),
+        b,
+        "logistic",
+        l2=0.02,
+        sample_weight=w,
+        intercept=True,
+    )
+    best, _, c = reference.smooth_optimum(
+        A + 0.3 * (A != 0), b, "logistic", (0.0, 0.02, False), w, intercept=True
+    )
     found = run(DSPDC, problem, sampling=sampling, passes=50_000)
     assert found.best_primal == pytest.approx(best, rel=1e-8)
     assert found.intercept == pytest.approx(c, abs=1e-3)
@@ -329,10 +396,20 @@ def test_start_is_where_it_starts():
     assert problem.gap(solver.x, solver.y, solver.intercept) < 1e-7
 
 
-@pytest.mark.parametrize("option", [
-    {"sampling": "other"}, {"steps": "other"}, {"steps": 0.0}, {"steps": True}, {"kappa": -1.0},
-    {"delta": (0.2, 1.0)}, {"delta": 0.5}, {"delta_passes": 0}, {"steps": np.inf},
-])
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"sampling": "other"},
+        {"steps": "other"},
+        {"steps": 0.0},
+        {"steps": True},
+        {"kappa": -1.0},
+        {"delta": (0.2, 1.0)},
+        {"delta": 0.5},
+        {"delta_passes": 0},
+        {"steps": np.inf},
+    ],
+)
 def test_bad_options(option):
     ((name, value),) = option.items()
     with pytest.raises(ValueError) as error:
@@ -342,9 +419,11 @@ def test_bad_options(option):
 
 def test_problems_it_cannot_solve():
     A, b = make("logistic")
-    for problem, words in ((ac.Problem(A, b, "hinge", l2=0.1), "smooth loss"),
-                           (ac.Problem(A, b, "logistic", l1=0.1), "l2 > 0"),
-                           (ac.Problem(A, b > 0, "multinomial", l2=0.1), "one number a row")):
+    for problem, words in (
+        (ac.Problem(A, b, "hinge", l2=0.1), "smooth loss"),
+        (ac.Problem(A, b, "logistic", l1=0.1), "l2 > 0"),
+        (ac.Problem(A, b > 0, "multinomial", l2=0.1), "one number a row"),
+    ):
         with pytest.raises(ValueError, match=words):
             DSPDC(problem, generator())
 

@@ -60,8 +60,24 @@ def as_printed(weights, N, D, rng):
     return np.where(rng.random(size) < keep[cell], cell, alias[cell])
 
 
-def naive_spd1vr(A, b, loss, penalty, epochs, seed, start, *, dense, sampling, steps="practical",
-                 delta=(0.2, 0.8), kappa=0.5, delta_passes=100, w=None, intercept=False):
+def naive_spd1vr(
+    A,
+    b,
+    loss,
+    penalty,
+    epochs,
+    seed,
+    start,
+    *,
+    dense,
+    sampling,
+    steps="practical",
+    delta=(0.2, 0.8),
+    kappa=0.5,
+    delta_passes=100,
+    w=None,
+    intercept=False,
+):
     """(x, c, y): all probabilities from the matrix P, all gradients at the reference in full."""
     n, d = A.shape
     w = np.ones(n) if w is None else w
@@ -96,14 +112,17 @@ def naive_spd1vr(A, b, loss, penalty, epochs, seed, start, *, dense, sampling, s
             rw, cw = np.linalg.norm(scaled, axis=1), np.linalg.norm(scaled, axis=0)
         elif sampling == "adaptive":  # the gradient maps, with the steps of uniform sampling
             s, t = sigma / own[0] / stored.sum(axis=1), tau / own[1] / stored.sum(axis=0)
-            rw = [abs(reference.dual_prox(loss, Gy[i], b[i], y0[i], s[i]) - y0[i]) / s[i]
-                  for i in range(N)]
-            cw = [abs(reference.prox(x0[j], Gx[j], t[j], prox[j]) - x0[j]) / t[j]
-                  for j in range(D)]
+            rw = [
+                abs(reference.dual_prox(loss, Gy[i], b[i], y0[i], s[i]) - y0[i]) / s[i]
+                for i in range(N)
+            ]
+            cw = [abs(reference.prox(x0[j], Gx[j], t[j], prox[j]) - x0[j]) / t[j] for j in range(D)]
             rw, cw = np.array(rw) ** kappa, np.array(cw) ** kappa
         even = sampling == "uniform"
-        alpha, beta_j = ((1 - share) + share * a.size * a / a.sum() if a.any() and not even
-                         else np.ones(a.size) for a in (rw, cw))
+        alpha, beta_j = (
+            (1 - share) + share * a.size * a / a.sum() if a.any() and not even else np.ones(a.size)
+            for a in (rw, cw)
+        )
         P = np.outer(alpha, beta_j) * stored
         P /= P.sum()
         s = sigma / own[0] / (M * P.sum(axis=1))
@@ -114,8 +133,7 @@ def naive_spd1vr(A, b, loss, penalty, epochs, seed, start, *, dense, sampling, s
             lists = [as_printed(a, N, D, rng) for a in (alpha, beta_j)]
         for _ in range(-(-M // 3)):
             if dense and steps == "theory" and not even:
-                i, j, i2, j2 = (lists[k % 2][pick(lists[k % 2], number(), True)]
-                                for k in range(4))
+                i, j, i2, j2 = (lists[k % 2][pick(lists[k % 2], number(), True)] for k in range(4))
             elif dense:
                 i, j, i2, j2 = (pick((alpha, beta_j)[k % 2], number(), even) for k in range(4))
             else:
@@ -139,16 +157,36 @@ def naive_spd1vr(A, b, loss, penalty, epochs, seed, start, *, dense, sampling, s
     return out, beta * x[-1] if intercept else 0.0, full
 
 
-def assert_follows(A, b, loss, penalty, epochs, storage="dense", w=None, intercept=False,
-                   **options):
+def assert_follows(
+    A, b, loss, penalty, epochs, storage="dense", w=None, intercept=False, **options
+):
     l1, l2, positive = penalty
-    problem = ac.Problem(as_storage(A, storage), b, loss, l1, l2, positive=positive,
-                         sample_weight=w, intercept=intercept)
+    problem = ac.Problem(
+        as_storage(A, storage),
+        b,
+        loss,
+        l1,
+        l2,
+        positive=positive,
+        sample_weight=w,
+        intercept=intercept,
+    )
     solver = SPD1VR(problem, generator(1), **options)
     seed, start = solver.random[0], solver.y.copy()
     solver.advance(3 * epochs)
-    x, c, y = naive_spd1vr(A, b, loss, penalty, epochs, seed, start, w=w,
-                           dense=storage == "dense", intercept=intercept, **options)
+    x, c, y = naive_spd1vr(
+        A,
+        b,
+        loss,
+        penalty,
+        epochs,
+        seed,
+        start,
+        w=w,
+        dense=storage == "dense",
+        intercept=intercept,
+        **options,
+    )
     np.testing.assert_allclose(solver.x, x, rtol=0, atol=1e-10 * abs(x).max())
     np.testing.assert_allclose(solver.y, y, rtol=0, atol=1e-10 * abs(y).max())
     assert solver.intercept == pytest.approx(c, rel=1e-9, abs=1e-10)
@@ -160,16 +198,23 @@ def assert_follows(A, b, loss, penalty, epochs, storage="dense", w=None, interce
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("loss", GAMMA)
 def test_iterates(loss, penalty, sampling, storage):
-    assert_follows(*make(loss, n=23, d=7), loss, PENALTIES[penalty], 5, storage,
-                   sampling=sampling)
+    assert_follows(*make(loss, n=23, d=7), loss, PENALTIES[penalty], 5, storage, sampling=sampling)
 
 
 @STORAGES
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("steps", ["theory", 0.3])
 def test_iterates_with_other_steps(steps, sampling, storage):
-    assert_follows(*make("squared", n=23, d=7), "squared", PENALTIES["l1+l2"], 7, storage,
-                   sampling=sampling, steps=steps, **MIXTURES[sampling])
+    assert_follows(
+        *make("squared", n=23, d=7),
+        "squared",
+        PENALTIES["l1+l2"],
+        7,
+        storage,
+        sampling=sampling,
+        steps=steps,
+        **MIXTURES[sampling],
+    )
 
 
 @STORAGES
@@ -182,8 +227,17 @@ def test_weights_intercept_and_what_is_not_there(sampling, storage):
     w = np.random.default_rng(3).exponential(1.0, 23)
     w[[3, 9, 12]] = 0.0
     for intercept in (False, True):
-        assert_follows(A, b, "smooth_hinge", (0.005, 0.02, False), 5, storage, w=w,
-                       intercept=intercept, sampling=sampling)
+        assert_follows(
+            A,
+            b,
+            "smooth_hinge",
+            (0.005, 0.02, False),
+            5,
+            storage,
+            w=w,
+            intercept=intercept,
+            sampling=sampling,
+        )
 
 
 # ---- the draws ---------------------------------------------------------------------------------
@@ -214,16 +268,24 @@ def test_draws_of_sparse_entries(sampling):
         in_row[m.indices[_pick(keep, alias, start, size, first)]] += 1
         start, size = int(c.colptr[3]), int(c.sizes[3])
         in_column[c.rows[_pick(column_keep, column_alias, start, size, second)]] += 1
-    for seen, law in ((counts, P), (in_row, P[4] / P[4].sum()),
-                      (in_column, P[:, 3] / P[:, 3].sum())):
+    for seen, law in (
+        (counts, P),
+        (in_row, P[4] / P[4].sum()),
+        (in_column, P[:, 3] / P[:, 3].sum()),
+    ):
         assert not seen[law == 0].any()
         assert stats.chisquare(seen[law > 0], 60_000 * law[law > 0]).pvalue > 1e-6
     # and the importance weights are one over these conditional probabilities
-    np.testing.assert_allclose((solver.C / solver.alpha[:, None])[A > 0],
-                               (P.sum(axis=0) / np.where(A > 0, P, 1))[A > 0], rtol=1e-12)
-    np.testing.assert_allclose((solver.B[:, None] / solver.beta_j)[A > 0],
-                               (P.sum(axis=1, keepdims=True) / np.where(A > 0, P, 1))[A > 0],
-                               rtol=1e-12)
+    np.testing.assert_allclose(
+        (solver.C / solver.alpha[:, None])[A > 0],
+        (P.sum(axis=0) / np.where(A > 0, P, 1))[A > 0],
+        rtol=1e-12,
+    )
+    np.testing.assert_allclose(
+        (solver.B[:, None] / solver.beta_j)[A > 0],
+        (P.sum(axis=1, keepdims=True) / np.where(A > 0, P, 1))[A > 0],
+        rtol=1e-12,
+    )
 
 
 # ---- the optimum -------------------------------------------------------------------------------
@@ -335,8 +397,9 @@ def test_passes_add_up(sampling, steps, storage):
 def test_state_continues_elsewhere(sampling, steps, storage):
     problem = make_problem("smooth_hinge", "l1+l2", storage, intercept=True)
     for passes in (0, 1, 2, 17, 18, 40):
-        first, other = (SPD1VR(problem, generator(k), sampling=sampling, steps=steps)
-                        for k in range(2))
+        first, other = (
+            SPD1VR(problem, generator(k), sampling=sampling, steps=steps) for k in range(2)
+        )
         first.advance(passes)
         state = first.state()
         kept = {k: np.array(v) for k, v in state.items()}
@@ -373,7 +436,9 @@ def test_float32():
 
 def test_problems_it_cannot_solve():
     A, b = make("logistic")
-    for problem, words in ((ac.Problem(A, b, "hinge", l2=0.1), 'solver="spd1-vr".*smooth loss'),
-                           (ac.Problem(A, b, "logistic", l1=0.1), "l2 > 0")):
+    for problem, words in (
+        (ac.Problem(A, b, "hinge", l2=0.1), 'solver="spd1-vr".*smooth loss'),
+        (ac.Problem(A, b, "logistic", l1=0.1), "l2 > 0"),
+    ):
         with pytest.raises(ValueError, match=words):
             SPD1VR(problem, generator())

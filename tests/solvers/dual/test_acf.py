@@ -19,9 +19,19 @@ from adacoord.solvers.dual import kernels
 from adacoord.solvers.dual.acf import ORDERS, AdaptiveFrequencies
 from adacoord.solvers.newton import size
 
-LOSSES = ["hinge", "squared_hinge", "smooth_hinge", "logistic", "squared", "huber",
-          "epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile",
-          "log_cosh"]
+LOSSES = [
+    "hinge",
+    "squared_hinge",
+    "smooth_hinge",
+    "logistic",
+    "squared",
+    "huber",
+    "epsilon_insensitive",
+    "squared_epsilon_insensitive",
+    "absolute",
+    "quantile",
+    "log_cosh",
+]
 CLASSIFIERS = LOSSES[:4]
 
 
@@ -83,7 +93,8 @@ class Naive:
             eta = 1 / n
         else:
             visits = schedule(
-                self.active, self.active.size, self.p, self.accumulators, order, self.word)
+                self.active, self.active.size, self.p, self.accumulators, order, self.word
+            )
             eta = 1 / self.active.size
         seen, resting, gain = [], set(), 0.0
         for i in order[:visits]:
@@ -93,8 +104,11 @@ class Naive:
                 right, left, can_rise, can_fall = self.slopes(i, z)
                 slope = right if can_rise and right > 0 else left if can_fall and left < 0 else 0.0
                 seen.append(slope)
-                if slope == 0.0 and not (can_rise and right >= self.low) and not (
-                        can_fall and left <= self.high):
+                if (
+                    slope == 0.0
+                    and not (can_rise and right >= self.low)
+                    and not (can_fall and left <= self.high)
+                ):
                     resting.add(int(i))
             old, new = self.y[i], self.y[i]
             if slope != 0.0:
@@ -122,8 +136,9 @@ class Naive:
             self.active = np.array([i for i in base if i not in resting], dtype=np.uint32)
             self.low = low if low < 0 else -np.inf
             self.high = high if high > 0 else np.inf
-            self.full = (high - low <= 0.1 * self.range or self.since >= 20 * n
-                         or self.active.size == 0)
+            self.full = (
+                high - low <= 0.1 * self.range or self.since >= 20 * n or self.active.size == 0
+            )
 
     def advance(self, passes):
         for k in range(1, passes + 1):
@@ -139,8 +154,15 @@ def test_kernel_against_a_naive_one(loss, order, storage):
     for l1, intercept, weighted in ((0.0, False, False), (0.0, True, True), (0.02, False, True)):
         A, b = make(loss, n=30, d=7)
         w = np.random.default_rng(1).exponential(1.0, b.size) if weighted else None
-        problem = ac.Problem(sparse.csr_matrix(A) if storage == "csr" else A, b, loss, l1, 0.05,
-                             intercept=intercept, sample_weight=w)
+        problem = ac.Problem(
+            sparse.csr_matrix(A) if storage == "csr" else A,
+            b,
+            loss,
+            l1,
+            0.05,
+            intercept=intercept,
+            sample_weight=w,
+        )
         solver = make_solver(problem, order=order)
         naive = Naive(problem, solver)
         naive.advance(6)
@@ -215,7 +237,8 @@ def test_a_good_start_is_taken_up():
     found = ac.solve(problem, "acf", tol=1e-9, max_passes=20_000)
     harder = ac.Problem(A, b, "hinge", l2=0.0005)
     cold, warm = (
-        ac.solve(harder, "acf", tol=1e-9, max_passes=50_000, start=s) for s in (None, found))
+        ac.solve(harder, "acf", tol=1e-9, max_passes=50_000, start=s) for s in (None, found)
+    )
     assert warm.converged and warm.primal == pytest.approx(cold.primal, rel=1e-8)
     assert ac.solve(problem, "acf", tol=1e-9, start=found).passes == 0
 
@@ -253,8 +276,10 @@ def test_auto(monkeypatch):
     A, b = words(100, 400, seed=3)
     tall, c = make("hinge", n=400, d=200, density=1.0)  # too long rows for Newton steps
     for problem, name in (
-        (ac.Problem(A, b, "hinge", l2=1e-6), "acf"), (ac.Problem(A, b, "logistic", l2=1e-6), "acf"),
-        (ac.Problem(A, b, "squared", l2=1e-6), "acf"), (ac.Problem(A, b, "squared", l2=1), "acf"),
+        (ac.Problem(A, b, "hinge", l2=1e-6), "acf"),
+        (ac.Problem(A, b, "logistic", l2=1e-6), "acf"),
+        (ac.Problem(A, b, "squared", l2=1e-6), "acf"),
+        (ac.Problem(A, b, "squared", l2=1), "acf"),
         (ac.Problem(tall, c, "squared", l2=1e-4), "apdc"),
         (ac.Problem(A, b, "hinge", l1=1e-3, l2=1e-6), "apdc"),
         (ac.Problem(A, b, "hinge", l1=1e-3, l2=1e-2), "acf"),
@@ -283,14 +308,24 @@ def others(loss, A, b, C):
         return LogisticRegression(C=C, solver="lbfgs", **exact).fit(A, b).coef_[0]
     if loss == "squared":
         return Ridge(alpha=1 / C, solver="sparse_cg", **exact).fit(A, b).coef_
-    return LinearSVR(loss=loss, epsilon=0.1, C=C, dual=True, random_state=0, **exact).fit(
-        A, b).coef_
+    return (
+        LinearSVR(loss=loss, epsilon=0.1, C=C, dual=True, random_state=0, **exact).fit(A, b).coef_
+    )
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("C", [0.01, 1.0, 10.0])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "squared",
-                                  "epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "hinge",
+        "squared_hinge",
+        "logistic",
+        "squared",
+        "epsilon_insensitive",
+        "squared_epsilon_insensitive",
+    ],
+)
 def test_scikit_learn(loss, C, storage):
     A, b = make(loss, n=200, d=30, seed=6)
     A = sparse.csr_matrix(A) if storage == "csr" else A
@@ -304,8 +339,10 @@ def test_scikit_learn(loss, C, storage):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss, C, passes", [
-    ("hinge", 1, 30), ("hinge", 100, 90), ("hinge", 1000, 300), ("logistic", 100, 25)])
+@pytest.mark.parametrize(
+    "loss, C, passes",
+    [("hinge", 1, 30), ("hinge", 100, 90), ("hinge", 1000, 300), ("logistic", 100, 25)],
+)
 def test_text(loss, C, passes, data):
     """Passes on rcv1.subset: 20, 60, 202 and 15 when this was written."""
     A, b = data("rcv1.subset.binary")
@@ -334,27 +371,41 @@ def test_liblinears_rule(loss, order):
     problem = ac.Problem(A, b, loss, l2=1 / 300)
     passes = []
     for eps in (0.1, 0.01, 0.001):
-        result = ac.solve(problem, "acf", tol=0.0, max_passes=10**5, stop="liblinear", eps=eps,
-                          order=order)
+        result = ac.solve(
+            problem, "acf", tol=0.0, max_passes=10**5, stop="liblinear", eps=eps, order=order
+        )
         assert result.status == "liblinear" and not result.converged
         solver = make_solver(problem, order=order, stop="liblinear", eps=eps)
         solver.advance(10**5)
         assert solver.finished == "liblinear" and solver.passes == result.passes
         # the slopes were measured while y still moved
         assert projected_range(problem, solver.x, solver.y) <= 2 * eps
-        other = LinearSVC(loss=loss, C=1.0, dual=True, fit_intercept=False, tol=eps,
-                          max_iter=10**6, random_state=0).fit(A, b)
+        other = LinearSVC(
+            loss=loss,
+            C=1.0,
+            dual=True,
+            fit_intercept=False,
+            tol=eps,
+            max_iter=10**6,
+            random_state=0,
+        ).fit(A, b)
         assert result.primal == pytest.approx(problem.primal(other.coef_[0]), rel=2 * eps)
         passes.append(result.passes)
     assert passes[0] <= passes[1] <= passes[2] and passes[0] < passes[2]
 
 
-@pytest.mark.parametrize("options, word", [
-    ({"order": "cyclic"}, "hybrid"), ({"order": None}, "hybrid"), ({"stop": "gap"}, "liblinear"),
-    ({"stop": "liblinear", "eps": 0.0}, "positive"), ({"eps": 0.1}, "no stop"),
-    ({"stop": "liblinear", "eps": float("nan")}, "positive"),
-    ({"stop": "liblinear", "eps": True}, "positive"),
-])
+@pytest.mark.parametrize(
+    "options, word",
+    [
+        ({"order": "cyclic"}, "hybrid"),
+        ({"order": None}, "hybrid"),
+        ({"stop": "gap"}, "liblinear"),
+        ({"stop": "liblinear", "eps": 0.0}, "positive"),
+        ({"eps": 0.1}, "no stop"),
+        ({"stop": "liblinear", "eps": float("nan")}, "positive"),
+        ({"stop": "liblinear", "eps": True}, "positive"),
+    ],
+)
 def test_options_that_are_none(options, word):
     A, b = make("hinge")
     with pytest.raises(ValueError, match=word):

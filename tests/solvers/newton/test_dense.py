@@ -37,8 +37,7 @@ def test_expansion(make_data, loss, fill):
     phi = LOSSES[loss]()
     y, bend, slope = np.empty(30), np.zeros(30), np.empty(5)
     bent = np.empty((30 if fill else 0, 5))
-    total, rows, flips = expand_data(
-        A, phi.code, *phi.constants, z, b, w, y, bend, bent, slope)
+    total, rows, flips = expand_data(A, phi.code, *phi.constants, z, b, w, y, bend, bent, slope)
     np.testing.assert_allclose(total, np.sum(w * phi.value(z, b)), rtol=1e-12)
     np.testing.assert_allclose(y, phi.derivative(z, b), atol=1e-12)
     B = np.column_stack([A, np.ones(30)])
@@ -63,8 +62,11 @@ def test_descent_ends_where_no_coordinate_moves(seed, positive, l1):
     descend(H, g, x, l1, positive, 3000)
     np.testing.assert_allclose(g, g0 + H @ (x - x0), atol=1e-9)
     pull = x - g  # a proximal step of length 1 leaves x where it is
-    fixed = np.maximum(pull - l1, 0.0) if positive else np.sign(pull) * np.maximum(
-        np.abs(pull) - l1, 0.0)
+    fixed = (
+        np.maximum(pull - l1, 0.0)
+        if positive
+        else np.sign(pull) * np.maximum(np.abs(pull) - l1, 0.0)
+    )
     np.testing.assert_allclose(x, fixed, atol=1e-8)
 
 
@@ -99,8 +101,13 @@ def test_response(make_data, loss):
     assert 0 < kink.sum() < 50
 
 
-PENALTIES = [{"l2": 0.02}, {"l1": 0.02}, {"l1": 0.02, "l2": 0.02}, {"l2": 0.02, "positive": True},
-             {"l1": 0.02, "positive": True}]
+PENALTIES = [
+    {"l2": 0.02},
+    {"l1": 0.02},
+    {"l1": 0.02, "l2": 0.02},
+    {"l2": 0.02, "positive": True},
+    {"l1": 0.02, "positive": True},
+]
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -113,8 +120,7 @@ def test_the_point_is_optimal(make_data, loss, penalty, shape, weighted, interce
     w = np.random.default_rng(3).integers(0, 3, shape[0]) if weighted else None
     p = ac.Problem(A, b, loss, sample_weight=w, intercept=intercept, **penalty)
     found = minimise(p, np.zeros(p.d), 0.0)
-    assert p.gap(found.x, found.y, found.c) <= 1e-11 * abs(
-        p.primal(found.x, found.c))
+    assert p.gap(found.x, found.y, found.c) <= 1e-11 * abs(p.primal(found.x, found.c))
     assert 0 < found.taken <= 50
     assert intercept or found.c == 0.0
 
@@ -141,14 +147,14 @@ def test_a_long_way(make_data):
 
 def test_collinear_columns_of_a_lasso(make_data):
     A, b = make_data(60, 5, task="regression")
-    p = ac.Problem(np.column_stack([A, A[:, :2], np.ones(60)]), b, "squared", l1=0.01,
-                   intercept=True)
+    p = ac.Problem(
+        np.column_stack([A, A[:, :2], np.ones(60)]), b, "squared", l1=0.01, intercept=True
+    )
     r = minimise(p, np.zeros(8), 0.0)
     assert p.gap(r.x, r.y, r.c) <= 1e-9 * p.primal(r.x, r.c)
     plain = ac.Problem(A, b, "squared", l1=0.01, intercept=True)
     s = minimise(plain, np.zeros(5), 0.0)
-    np.testing.assert_allclose(p.primal(r.x, r.c), plain.primal(s.x, s.c),
-                               rtol=1e-9)
+    np.testing.assert_allclose(p.primal(r.x, r.c), plain.primal(s.x, s.c), rtol=1e-9)
 
 
 def test_gram_is_shared_by_the_classes(make_data):

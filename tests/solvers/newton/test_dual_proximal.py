@@ -105,8 +105,12 @@ def test_it_is_turned_to_and_finds_the_optimum(loss, intercept, storage):
     result = ac.solve(problem, "acf", tol=1e-9, max_passes=400)
     assert result.converged
     if loss == "poisson":  # on which all other solvers crawl
-        best = minimize(lambda v: problem.primal(v[:8], float(v[8]) * intercept), np.zeros(9),
-                        method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-13}).fun
+        best = minimize(
+            lambda v: problem.primal(v[:8], float(v[8]) * intercept),
+            np.zeros(9),
+            method="L-BFGS-B",
+            options={"maxiter": 2000, "ftol": 1e-13},
+        ).fun
         assert result.dual <= best and best == pytest.approx(result.primal, rel=1e-5)
     else:
         other = ac.solve(problem, "apdc", tol=1e-6, max_passes=10**5)

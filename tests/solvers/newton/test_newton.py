@@ -50,9 +50,12 @@ def test_line(loss):
     loss = losses.get_loss(loss)
     shape = (n, 3) if loss.blocks else (n,)
     z, dz = rng.standard_normal(shape), rng.standard_normal(shape)
-    b = {"classification": np.where(rng.random(n) < 0.5, 1.0, -1.0),
-         "regression": rng.standard_normal(n), "multiclass": np.arange(n) % 3,
-         "count": rng.poisson(2.0, n).astype(float)}[loss.task]
+    b = {
+        "classification": np.where(rng.random(n) < 0.5, 1.0, -1.0),
+        "regression": rng.standard_normal(n),
+        "multiclass": np.arange(n) % 3,
+        "count": rng.poisson(2.0, n).astype(float),
+    }[loss.task]
 
     def along(t):
         if loss.blocks:
@@ -134,8 +137,14 @@ def test_step_solves_newtons_equations(loss, shape, intercept, storage):
     A, b = make("squared" if loss == "multinomial" else loss, n, d)
     if loss == "multinomial":
         b = np.arange(n) % 3
-    problem = ac.Problem(as_storage(A, storage), b, loss, l2=0.1, intercept=intercept,
-                         sample_weight=rng.exponential(1.0, n))
+    problem = ac.Problem(
+        as_storage(A, storage),
+        b,
+        loss,
+        l2=0.1,
+        intercept=intercept,
+        sample_weight=rng.exponential(1.0, n),
+    )
     solver = make_solver(problem)
     solver.t = 0.3 * rng.standard_normal(solver.t.shape)
     solver.c = problem.no_intercept
@@ -167,12 +176,14 @@ def test_optimum(loss, shape, intercept, weighted, storage):
         w[[3, 7]] = 0.0
         A[7] = A[9] = 0.0
     l2 = 0.03
-    problem = ac.Problem(as_storage(A, storage), b, loss, l2=l2, intercept=intercept,
-                         sample_weight=w)
+    problem = ac.Problem(
+        as_storage(A, storage), b, loss, l2=l2, intercept=intercept, sample_weight=w
+    )
     result = ac.solve(problem, "newton", tol=1e-13, max_passes=60)
     assert result.converged and result.relative_gap <= 1e-13
     best, x, c = reference.smooth_optimum(
-        A, b, loss, (0.0, l2, False), np.ones(b.size) if w is None else w, intercept=intercept)
+        A, b, loss, (0.0, l2, False), np.ones(b.size) if w is None else w, intercept=intercept
+    )
     assert result.primal == pytest.approx(best, rel=1e-9)
     assert result.dual <= best * (1 + 1e-12)
     np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-4)
@@ -182,8 +193,13 @@ def test_optimum(loss, shape, intercept, weighted, storage):
     g, g_c = gradient(problem, polished.x, polished.intercept)
     # |x - x*| <= |gradient|/l2
     assert np.linalg.norm(g) / l2 < 1e-9 and (not intercept or abs(g_c) < 1e-9)
-    assert problem.relative_gap(problem.primal(polished.x, polished.intercept),
-                                problem._dual(*problem.feasible_dual(polished.y))) < 1e-14
+    assert (
+        problem.relative_gap(
+            problem.primal(polished.x, polished.intercept),
+            problem._dual(*problem.feasible_dual(polished.y)),
+        )
+        < 1e-14
+    )
 
 
 @STORAGES
@@ -197,8 +213,7 @@ def test_ridge_is_exact(shape, intercept, dtype, storage):
     n, d = shape
     w = np.random.default_rng(2).exponential(1.0, n)
     for l2 in (1.0, 1e-4):
-        problem = ac.Problem(as_storage(A, storage), b, l2=l2, intercept=intercept,
-                             sample_weight=w)
+        problem = ac.Problem(as_storage(A, storage), b, l2=l2, intercept=intercept, sample_weight=w)
         result = ac.solve(problem, "newton", tol=2e-14, max_passes=20)
         B = A.astype(np.float64)
         mean_a, mean_b = (w @ B / w.sum(), w @ b / w.sum()) if intercept else (0.0, 0.0)
@@ -218,8 +233,14 @@ def test_logistic_regression_of_scikit_learn(shape, storage):
     A, b = make("logistic", *shape)
     w = np.random.default_rng(2).exponential(1.0, b.size)
     for C in (0.1, 10.0):
-        problem = ac.Problem(as_storage(A, storage), b, "logistic", l2=1 / (b.size * C),
-                             sample_weight=w, intercept=True)
+        problem = ac.Problem(
+            as_storage(A, storage),
+            b,
+            "logistic",
+            l2=1 / (b.size * C),
+            sample_weight=w,
+            intercept=True,
+        )
         result = ac.solve(problem, "newton", tol=2e-14, max_passes=30)
         other = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-13, max_iter=100)
         other.fit(A, b, sample_weight=w)
@@ -237,15 +258,21 @@ def test_multinomial(shape, intercept, classes, storage):
     A = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6) + 0.2
     b = np.r_[np.arange(classes), rng.integers(classes, size=n - classes)]
     w = rng.exponential(1.0, n)
-    problem = ac.Problem(as_storage(A, storage), b, "multinomial", l2=0.02, sample_weight=w,
-                         intercept=intercept)
+    problem = ac.Problem(
+        as_storage(A, storage), b, "multinomial", l2=0.02, sample_weight=w, intercept=intercept
+    )
     result = ac.solve(problem, "newton", tol=1e-13, max_passes=30)
     assert result.converged
     polished = make_solver(problem)
     polished.advance(result.passes + 2)
     if classes > 2:  # scikit-learn has another model for two
-        other = LogisticRegression(C=1 / (n * 0.02), solver="newton-cholesky", tol=1e-13,
-                                   fit_intercept=intercept, max_iter=200)
+        other = LogisticRegression(
+            C=1 / (n * 0.02),
+            solver="newton-cholesky",
+            tol=1e-13,
+            fit_intercept=intercept,
+            max_iter=200,
+        )
         other.fit(A, b, sample_weight=w)
         np.testing.assert_allclose(polished.x, other.coef_.T, rtol=0, atol=1e-8)
         c = other.intercept_ - other.intercept_.mean()
@@ -267,8 +294,9 @@ def test_badly_scaled_columns(loss):
     scale = 10.0 ** np.array([-6, -3, 0, 1, 3, 6])
     # l2 so small that it plays no part: the solutions are then those of each other's units
     plain = ac.solve(ac.Problem(A, b, loss, l2=1e-14, intercept=True), "newton", tol=1e-6)
-    scaled = ac.solve(ac.Problem(A * scale, b, loss, l2=1e-14, intercept=True), "newton",
-                      tol=1e-3, max_passes=100)
+    scaled = ac.solve(
+        ac.Problem(A * scale, b, loss, l2=1e-14, intercept=True), "newton", tol=1e-3, max_passes=100
+    )
     assert plain.converged and scaled.passes <= plain.passes + 3
     assert scaled.primal == pytest.approx(plain.primal, rel=1e-3)
 
@@ -300,8 +328,9 @@ def test_odd_columns_and_rows(loss, intercept, storage):
     A[:, 1] = 1.0 if intercept else A[:, 1]
     w = np.ones(40)
     w[5] = 0.0
-    problem = ac.Problem(as_storage(A, storage), b, loss, l2=1e-3, intercept=intercept,
-                         sample_weight=w)
+    problem = ac.Problem(
+        as_storage(A, storage), b, loss, l2=1e-3, intercept=intercept, sample_weight=w
+    )
     result = ac.solve(problem, "newton", tol=1e-11, max_passes=50)
     assert result.converged and np.isfinite(result.x).all()
     np.testing.assert_allclose(result.x[0], result.x[2], rtol=1e-6)
@@ -335,20 +364,24 @@ def test_huge_predictions_do_not_overflow():
     """A first Poisson step of exp(1e4): the line search shortens it."""
     A = np.array([[100.0], [1.0], [50.0]])
     b = np.array([0.0, 1000.0, 1.0])
-    result = ac.solve(ac.Problem(A, b, "poisson", l2=1e-6, intercept=True), "newton", tol=1e-8,
-                      max_passes=200)
+    result = ac.solve(
+        ac.Problem(A, b, "poisson", l2=1e-6, intercept=True), "newton", tol=1e-8, max_passes=200
+    )
     assert result.converged and np.isfinite(result.x).all()
 
 
 # ---- the registry ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"loss": "hinge", "l2": 0.1}, 'loss="hinge": solver="newton" needs a smooth loss.*"apdc"'),
-    ({"loss": "hinge"}, 'loss="hinge": solver="newton" needs a smooth loss'),
-    ({"l1": 0.1, "l2": 0.1}, 'l1=0.1: solver="newton" takes no penalty but l2.*"apdc"'),
-    ({"l2": 0.1, "positive": True}, 'positive=True: solver="newton" takes no penalty but l2'),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"loss": "hinge", "l2": 0.1}, 'loss="hinge": solver="newton" needs a smooth loss.*"apdc"'),
+        ({"loss": "hinge"}, 'loss="hinge": solver="newton" needs a smooth loss'),
+        ({"l1": 0.1, "l2": 0.1}, 'l1=0.1: solver="newton" takes no penalty but l2.*"apdc"'),
+        ({"l2": 0.1, "positive": True}, 'positive=True: solver="newton" takes no penalty but l2'),
+    ],
+)
 def test_refusals(arguments, message):
     problem = ac.Problem(np.eye(2), [1.0, -1.0], **arguments)
     with pytest.raises(ValueError, match=message):
@@ -399,10 +432,12 @@ def test_one_factorisation_for_the_squared_loss():
 
 def test_line_search():
     """Too long and too short a step, an overflow, and a slope that is met at once."""
+
     def cosh(shift):
         def along(t):
             with np.errstate(over="ignore"):
                 return np.cosh(t - shift), np.sinh(t - shift), np.cosh(t - shift)
+
         return along
 
     for shift in (1e-3, 0.3, 1.0, 5.0, 100.0):
@@ -427,8 +462,9 @@ def test_flat_losses_have_a_way_down():
         problem = ac.Problem(A, b, losses.SmoothHinge(0.01), l2=1e-3, intercept=True)
         start = ac.solve(problem, "newton", tol=1e-10, max_passes=100)
         assert start.converged
-        far = ac.Result(**{**vars(start), "x": 0.0 * start.x, "intercept": 50.0,
-                           "y": 0.0 * start.y})
+        far = ac.Result(
+            **{**vars(start), "x": 0.0 * start.x, "intercept": 50.0, "y": 0.0 * start.y}
+        )
         again = ac.solve(problem, "newton", tol=1e-10, max_passes=100, start=far)
         assert again.primal == pytest.approx(start.primal, rel=1e-9)
 
@@ -494,4 +530,5 @@ def test_a_start_that_overflows_is_not_taken():
     far = ac.solve(ac.Problem(A, b, "squared", l2=1e-3, intercept=True))  # c = 1000: e^c = inf
     problem = ac.Problem(A, b, "poisson", l2=1e-3, intercept=True)
     assert ac.solve(problem, "newton", start=far).primal == pytest.approx(
-        ac.solve(problem, "newton").primal, rel=1e-6)
+        ac.solve(problem, "newton").primal, rel=1e-6
+    )

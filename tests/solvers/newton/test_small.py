@@ -48,8 +48,11 @@ def test_the_gap_is_rounding(make_data, loss, shape, intercept):
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge", "huber"])
-@pytest.mark.parametrize("penalty", [{"l1": 0.05, "l2": 0.0}, {"l1": 0.05, "l2": 0.05},
-                                     {"l1": 0.05, "l2": 0.05, "positive": True}], ids=str)
+@pytest.mark.parametrize(
+    "penalty",
+    [{"l1": 0.05, "l2": 0.0}, {"l1": 0.05, "l2": 0.05}, {"l1": 0.05, "l2": 0.05, "positive": True}],
+    ids=str,
+)
 @pytest.mark.parametrize("density", [1.0, 0.4])
 def test_l1_is_exact(make_data, loss, penalty, density):
     p = problem(make_data, loss, density=density, **penalty)
@@ -83,9 +86,13 @@ def test_against_an_independent_solver(make_data):
 
     rows = np.column_stack([b[:, None] * A, b, np.eye(25)])
     found = optimize.minimize(
-        objective, np.r_[np.zeros(5), np.ones(25)], jac=slope, method="SLSQP",
+        objective,
+        np.r_[np.zeros(5), np.ones(25)],
+        jac=slope,
+        method="SLSQP",
         constraints={"type": "ineq", "fun": lambda v: rows @ v - 1.0, "jac": lambda v: rows},
-        bounds=[(None, None)] * 5 + [(0, None)] * 25, options={"ftol": 1e-14, "maxiter": 500},
+        bounds=[(None, None)] * 5 + [(0, None)] * 25,
+        options={"ftol": 1e-14, "maxiter": 500},
     )
     r = solve(p, tol=1e-4, max_passes=1000)
     np.testing.assert_allclose(r.x, found.x[:4], atol=1e-6)
@@ -217,8 +224,7 @@ def test_repeated_rows_at_kinks(make_data):
     A, b = make_data(40, 6)
     p = ac.Problem(np.repeat(A, 8, axis=0), np.repeat(b, 8), "hinge", l2=0.05, intercept=True)
     r = solve(p, tol=1e-4, max_passes=1000)
-    once = solve(ac.Problem(A, b, "hinge", l2=0.05, intercept=True), tol=1e-4,
-                      max_passes=1000)
+    once = solve(ac.Problem(A, b, "hinge", l2=0.05, intercept=True), tol=1e-4, max_passes=1000)
     assert r.relative_gap <= 1e-12
     np.testing.assert_allclose(r.x, once.x, rtol=1e-9)
 

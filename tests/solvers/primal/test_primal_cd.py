@@ -27,8 +27,12 @@ METHODS = pytest.mark.parametrize("name", ["cd", "acf"])
 
 
 def as_storage(A, storage, dtype=np.float64):
-    kinds = {"dense": np.asarray, "csc": sparse.csc_matrix, "csr": sparse.csr_matrix,
-             "fortran": np.asfortranarray}
+    kinds = {
+        "dense": np.asarray,
+        "csc": sparse.csc_matrix,
+        "csr": sparse.csr_matrix,
+        "fortran": np.asfortranarray,
+    }
     return kinds[storage](A.astype(dtype))
 
 
@@ -90,8 +94,17 @@ def model(n=30, d=12, intercept=True, seed=0):
     moments(*columns.arrays, np.arange(d), h, squares, sums)
     if not intercept:
         sums[:] = 0.0
-    return (A, columns.arrays, x, slopes, h, squares, sums, slopes.sum(),
-            h.sum() if intercept else np.inf)
+    return (
+        A,
+        columns.arrays,
+        x,
+        slopes,
+        h,
+        squares,
+        sums,
+        slopes.sum(),
+        h.sum() if intercept else np.inf,
+    )
 
 
 def model_value(A, slopes, h, intercept, x0, x, l1, l2):
@@ -110,18 +123,34 @@ def test_sweep_minimises_each_coordinate(intercept, positive):
     l1, l2 = 0.02, 0.03
     x0, s0, expected = x.copy(), slopes.copy(), x.copy()
     for j in range(x.size):  # ternary search: convex in one variable
+
         def f(v, j=j):
             w = expected.copy()
             w[j] = v
             return model_value(A, s0, h, intercept, x0, w, l1, l2)
+
         low, high = (0.0 if positive else -100.0), 100.0
         for _ in range(200):
             a, b = low + (high - low) / 3, high - (high - low) / 3
             low, high = (low, b) if f(a) < f(b) else (a, high)
         expected[j] = low
     total, lowered, touched, *_ = sweep(
-        *arrays, np.arange(x.size), x, slopes, h, squares, sums, total, mass, l1, l2, positive,
-        np.empty(0), 0.0, 0.0)
+        *arrays,
+        np.arange(x.size),
+        x,
+        slopes,
+        h,
+        squares,
+        sums,
+        total,
+        mass,
+        l1,
+        l2,
+        positive,
+        np.empty(0),
+        0.0,
+        0.0,
+    )
     np.testing.assert_allclose(x, expected, atol=1e-6)
     start, end = (model_value(A, s0, h, intercept, x0, v, l1, l2) for v in (x0, x))
     assert lowered == pytest.approx(start - end, rel=1e-9)
@@ -141,8 +170,22 @@ def test_sweeps_by_frequency_lower_the_model_by_what_it_says():
     for k in range(60):
         visits = schedule(some, 6, frequency, accumulator, order, state)
         total, lowered, _, average, _ = sweep(
-            *arrays, order[:visits], x, slopes, h, squares, sums, total, mass, 0.03, 0.01, False,
-            frequency, average, 1 / 6 if k else 0.0)
+            *arrays,
+            order[:visits],
+            x,
+            slopes,
+            h,
+            squares,
+            sums,
+            total,
+            mass,
+            0.03,
+            0.01,
+            False,
+            frequency,
+            average,
+            1 / 6 if k else 0.0,
+        )
         average = average if k else lowered / 6
         assert lowered >= 0.0
         gained += lowered
@@ -190,12 +233,27 @@ def test_newton_step_is_the_solution_where_no_sign_changes(intercept):
     # a target near x0: choose slopes so that the minimiser keeps all signs
     d = 0.3 * np.random.default_rng(1).uniform(-1, 1, support.size) * x[support]
     slopes += np.linalg.pinv(B.T) @ (
-        -Q @ d - (B.T @ slopes + l2 * x[support] + l1 * np.sign(x[support])))
+        -Q @ d - (B.T @ slopes + l2 * x[support] + l1 * np.sign(x[support]))
+    )
     if intercept:
         slopes -= slopes.sum() * h / h.sum()
     s0, total = slopes.copy(), slopes.sum()
-    total, _ = support_newton(*arrays, support, x, slopes, h, squares, sums, total, mass, l1, l2,
-                              1e-26, 500, *np.empty((3, 30)))
+    total, _ = support_newton(
+        *arrays,
+        support,
+        x,
+        slopes,
+        h,
+        squares,
+        sums,
+        total,
+        mass,
+        l1,
+        l2,
+        1e-26,
+        500,
+        *np.empty((3, 30)),
+    )
     np.testing.assert_allclose(x[support], x0[support] + d, rtol=1e-7)
     np.testing.assert_allclose(slopes, s0 + h * (A @ (x - x0)), atol=1e-9)
     assert total == pytest.approx(slopes.sum(), abs=1e-8)
@@ -209,8 +267,22 @@ def test_newton_step_never_raises_the_model(seed):
     support = np.flatnonzero(x * (squares > 0.0))
     x0, s0 = x.copy(), slopes.copy()
     before = model_value(A, s0, h, True, x0, x0, 0.01, 0.0)
-    support_newton(*arrays, support, x, slopes, h, squares, sums, total, mass, 0.01, 0.0, 1e-4,
-                   50, *np.empty((3, 30)))
+    support_newton(
+        *arrays,
+        support,
+        x,
+        slopes,
+        h,
+        squares,
+        sums,
+        total,
+        mass,
+        0.01,
+        0.0,
+        1e-4,
+        50,
+        *np.empty((3, 30)),
+    )
     assert model_value(A, s0, h, True, x0, x, 0.01, 0.0) < before
     assert np.all(x * x0 >= 0.0)
     np.testing.assert_allclose(slopes, s0 + h * (A @ (x - x0)), atol=1e-12)
@@ -246,11 +318,18 @@ def test_elastic_nets(name, storage, shape, positive, intercept):
     for share in (0.5, 0.1, 0.01):
         for l2 in (0.0, 0.05):
             l1 = share * largest
-            problem = ac.Problem(data, b, l1=l1, l2=l2, positive=positive, intercept=intercept,
-                                 sample_weight=w)
+            problem = ac.Problem(
+                data, b, l1=l1, l2=l2, positive=positive, intercept=intercept, sample_weight=w
+            )
             result = ac.solve(problem, name, tol=1e-9, max_passes=200_000)
-            other = ElasticNet(alpha=l1 + l2, l1_ratio=l1 / (l1 + l2), tol=1e-10, max_iter=10**6,
-                               positive=positive, fit_intercept=intercept)
+            other = ElasticNet(
+                alpha=l1 + l2,
+                l1_ratio=l1 / (l1 + l2),
+                tol=1e-10,
+                max_iter=10**6,
+                positive=positive,
+                fit_intercept=intercept,
+            )
             other.fit(A, b, sample_weight=w)
             c = float(other.intercept_) if intercept else 0.0
             assert result.primal == pytest.approx(problem.primal(other.coef_, c), rel=1e-7)
@@ -269,8 +348,13 @@ def test_l1_logistic(name, storage, shape, intercept):
         problem = ac.Problem(data, b, "logistic", l1=share * largest, intercept=intercept)
         result = ac.solve(problem, name, tol=1e-9, max_passes=200_000)
         other = LogisticRegression(  # saga: its intercept is not penalised
-            l1_ratio=1.0, C=1 / (b.size * share * largest), solver="saga", tol=1e-9,
-            max_iter=10**6, fit_intercept=intercept).fit(A, b)
+            l1_ratio=1.0,
+            C=1 / (b.size * share * largest),
+            solver="saga",
+            tol=1e-9,
+            max_iter=10**6,
+            fit_intercept=intercept,
+        ).fit(A, b)
         c = float(other.intercept_[0]) if intercept else 0.0
         best = problem.primal(other.coef_[0], c)
         assert result.primal == pytest.approx(best, rel=1e-6) and result.dual <= best
@@ -286,8 +370,7 @@ def test_every_smooth_loss(name, storage, loss, penalty):
     A, b = make(50, 30, seed=4, task=task)
     w = np.random.default_rng(5).exponential(1.0, 50)
     w[7] = 0.0
-    problem = ac.Problem(as_storage(A, storage), b, loss, *penalty, intercept=True,
-                         sample_weight=w)
+    problem = ac.Problem(as_storage(A, storage), b, loss, *penalty, intercept=True, sample_weight=w)
     result = ac.solve(problem, name, tol=1e-7, max_passes=100_000)
     other = ac.solve(problem, "apdc", tol=1e-6, max_passes=200_000)
     assert result.converged and other.converged
@@ -400,7 +483,8 @@ def test_frequencies_save_work_on_texts():
     problem = problem.with_penalty(problem.l1_max() / 50)
     cyclic, adaptive = (
         ac.solve(problem, "cd", order=o, tol=1e-6, max_passes=50_000)
-        for o in ("cyclic", "frequencies"))
+        for o in ("cyclic", "frequencies")
+    )
     assert adaptive.primal == pytest.approx(cyclic.primal, rel=2e-6)
     assert adaptive.passes < 0.4 * cyclic.passes  # 556 against 2449 when this was written
     assert adaptive.history.operations[-1] < 0.8 * cyclic.history.operations[-1]
@@ -435,8 +519,12 @@ def test_an_estimate_is_not_believed(monkeypatch):
     A, b = make(60, 40, seed=11)
     problem = ac.Problem(A, b, l1=0.01)
     honest = ac.solve(problem, "acf", tol=1e-9)
-    monkeypatch.setattr(SOLVERS["acf"].columns.load(), "estimate",
-                        property(lambda s: 0.0, lambda s, v: 0), raising=False)
+    monkeypatch.setattr(
+        SOLVERS["acf"].columns.load(),
+        "estimate",
+        property(lambda s: 0.0, lambda s, v: 0),
+        raising=False,
+    )
     liar = ac.solve(problem, "acf", tol=1e-9)
     assert liar.converged and liar.relative_gap <= 1e-9
     assert liar.passes <= honest.passes and liar.history.passes.size > honest.history.passes.size
@@ -452,8 +540,9 @@ def test_direct_solution_on_a_small_support(seed, intercept):
     x[3] = x[2]  # twins: a singular matrix
     support = np.flatnonzero(x)
     x0, s0, l1, l2 = x.copy(), slopes.copy(), 0.01, 0.0
-    total, touched = support_solve(*arrays, support, x, slopes, h, squares, sums, total, mass, l1,
-                                   l2, 50, *np.empty((2, 30)))
+    total, touched = support_solve(
+        *arrays, support, x, slopes, h, squares, sums, total, mass, l1, l2, 50, *np.empty((2, 30))
+    )
     before, after = (model_value(A, s0, h, intercept, x0, v, l1, l2) for v in (x0, x))
     assert after < before
     assert np.all(x * x0 >= 0.0) and np.all(x[x0 == 0.0] == 0.0)
@@ -466,8 +555,16 @@ def test_direct_solution_on_a_small_support(seed, intercept):
     assert touched > 0
 
 
-@pytest.mark.parametrize("loss, l2", [("squared", 0.0), ("squared", 0.1), ("logistic", 0.0),
-                                      ("squared_hinge", 0.0), ("huber", 0.02)])
+@pytest.mark.parametrize(
+    "loss, l2",
+    [
+        ("squared", 0.0),
+        ("squared", 0.1),
+        ("logistic", 0.0),
+        ("squared_hinge", 0.0),
+        ("huber", 0.02),
+    ],
+)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_screening_is_safe(loss, l2, intercept):
     """No column of the solution's support is ever out of reach of a set as large as can be."""

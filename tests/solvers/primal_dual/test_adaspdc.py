@@ -20,15 +20,24 @@ from adacoord.solvers.primal_dual.spdc import SPDC
 from adacoord.solvers.primal_dual.spdc_primal import DensePrimal, ScaledPrimal, StampedPrimal
 
 GAMMA = {"squared": 1.0, "smooth_hinge": 1.0, "logistic": 4.0, "hinge": 0.0, "multinomial": 2.0}
-PENALTIES = {"l2": (0.0, 0.03, False), "l1+l2": (0.02, 0.03, False),
-             "positive": (0.005, 0.03, True)}
+PENALTIES = {
+    "l2": (0.0, 0.03, False),
+    "l1+l2": (0.02, 0.03, False),
+    "positive": (0.005, 0.03, True),
+}
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 BATCHES = pytest.mark.parametrize("m", [1, 4])
 GROUPED = pytest.mark.parametrize("grouped", [False, True])
 N_ROWS = 23
 #: Ten blocks of one to six rows, not in order; their labels are words.
-GROUPS = np.array([f"g{k}" for k in np.random.default_rng(3).permutation(
-    np.repeat(np.arange(10), [1, 1, 1, 2, 1, 3, 1, 6, 2, 5]))])
+GROUPS = np.array(
+    [
+        f"g{k}"
+        for k in np.random.default_rng(3).permutation(
+            np.repeat(np.arange(10), [1, 1, 1, 2, 1, 3, 1, 6, 2, 5])
+        )
+    ]
+)
 
 
 def make(loss, seed=0, zero_rows=(), n=N_ROWS, d=11, K=3):
@@ -42,20 +51,35 @@ def make(loss, seed=0, zero_rows=(), n=N_ROWS, d=11, K=3):
         b[:K] = np.arange(K)
         return A, b
     z = A @ rng.standard_normal(d) + 0.3
-    return A, (z if loss == "squared" else np.where(z + 0.1 * rng.standard_normal(n) > 0, 1., -1.))
+    return A, (
+        z if loss == "squared" else np.where(z + 0.1 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    )
 
 
 def make_solver(problem, seed=5, **options):
     return AdaSPDC(problem, np.random.Generator(np.random.PCG64(seed)), **options)
 
 
-def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=False, dtype=float,
-             m=1, groups=None):
+def run_both(
+    A,
+    b,
+    loss,
+    penalty,
+    passes,
+    *,
+    storage="csr",
+    w=None,
+    intercept=False,
+    dtype=float,
+    m=1,
+    groups=None,
+):
     """The solver and the reference, after the same blocks."""
     l1, l2, positive = penalty
     data = sparse.csr_matrix(A.astype(dtype)) if storage == "csr" else A.astype(dtype)
-    problem = ac.Problem(data, b, loss, l1, l2, positive=positive, sample_weight=w,
-                         intercept=intercept)
+    problem = ac.Problem(
+        data, b, loss, l1, l2, positive=positive, sample_weight=w, intercept=intercept
+    )
     solver = make_solver(problem, batch_size=m, groups=groups)
     drawn, draw = [], solver.sampler.order
     solver.sampler.order = lambda *a: drawn.append(draw(*a)) or drawn[-1]
@@ -72,7 +96,8 @@ def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=Fa
         # m disjoint parts of the blocks, whose sizes differ by one at most, one block from each
         p[block] = solver.sampler.p[k]
         assert 1 / p[block[0]] == pytest.approx(N // m) or 1 / p[block[0]] == pytest.approx(
-            -(-N // m))
+            -(-N // m)
+        )
     kind = NaiveMultinomial if loss == "multinomial" else NaiveSPDC
     naive = kind(A, b, loss, penalty, rows, W, 0.0, np.zeros(n), 0.0, p, solver.beta)
     stage, steps = -1, 0
@@ -92,8 +117,11 @@ def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=Fa
 
 
 def assert_same(solver, naive, rtol=1e-10):
-    for got, want in ((solver.x, naive.x[:-1]), (solver.y, naive.y),
-                      (np.atleast_1d(solver.intercept), np.atleast_1d(naive.intercept))):
+    for got, want in (
+        (solver.x, naive.x[:-1]),
+        (solver.y, naive.y),
+        (np.atleast_1d(solver.intercept), np.atleast_1d(naive.intercept)),
+    ):
         np.testing.assert_allclose(got, want, rtol=0, atol=rtol * max(abs(want).max(), 1e-30))
     assert np.abs(naive.x).max() > 0.0
 
@@ -108,8 +136,9 @@ def assert_same(solver, naive, rtol=1e-10):
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_iterates(loss, penalty, grouped, m, storage):
     A, b = make(loss)
-    solver, naive = run_both(A, b, loss, PENALTIES[penalty], 5, storage=storage, m=m,
-                             groups=GROUPS if grouped else None)
+    solver, naive = run_both(
+        A, b, loss, PENALTIES[penalty], 5, storage=storage, m=m, groups=GROUPS if grouped else None
+    )
     kind = {"dense": DensePrimal, "csr": ScaledPrimal if penalty == "l2" else StampedPrimal}
     assert type(solver.primal) is kind[storage]
     assert_same(solver, naive)
@@ -125,8 +154,18 @@ def test_weights_intercept_and_rows_that_are_not_there(penalty, grouped, m, stor
     w[[3, 9]] = 0.0
     w[GROUPS == "g9"] = 0.0  # a block with no row left
     for intercept in (False, True):
-        solver, naive = run_both(A, b, "squared", PENALTIES[penalty], 4, storage=storage, w=w,
-                                 m=m, groups=GROUPS if grouped else None, intercept=intercept)
+        solver, naive = run_both(
+            A,
+            b,
+            "squared",
+            PENALTIES[penalty],
+            4,
+            storage=storage,
+            w=w,
+            m=m,
+            groups=GROUPS if grouped else None,
+            intercept=intercept,
+        )
         assert 13 <= solver.rows.size < 20 and (not grouped or solver.n_blocks <= 9)
         assert (solver.intercept != 0.0) == intercept
         assert_same(solver, naive)
@@ -140,8 +179,17 @@ def test_multinomial(penalty, grouped, m, storage):
     A, b = make("multinomial", seed=4)
     w = np.random.default_rng(5).exponential(1.0, b.size)
     for options in ({}, {"w": w, "intercept": True}):
-        solver, naive = run_both(A, b, "multinomial", PENALTIES[penalty], 5, storage=storage,
-                                 m=m, groups=GROUPS if grouped else None, **options)
+        solver, naive = run_both(
+            A,
+            b,
+            "multinomial",
+            PENALTIES[penalty],
+            5,
+            storage=storage,
+            m=m,
+            groups=GROUPS if grouped else None,
+            **options,
+        )
         assert isinstance(solver.primal, BlockPrimal) and solver.x.shape == (11, 3)
         assert_same(solver, naive, 1e-9)
 
@@ -155,8 +203,17 @@ def test_iterates_by_perturbation(kind, grouped, m, storage):
     penalty = PENALTIES["l2"] if kind == "hinge" else (0.02, 0.0, False)
     A, b = make(loss, seed=6)
     for intercept in (False, True):
-        solver, naive = run_both(A, b, loss, penalty, 24, storage=storage, m=m,
-                                 groups=GROUPS if grouped else None, intercept=intercept)
+        solver, naive = run_both(
+            A,
+            b,
+            loss,
+            penalty,
+            24,
+            storage=storage,
+            m=m,
+            groups=GROUPS if grouped else None,
+            intercept=intercept,
+        )
         assert solver.stage >= 1
         assert_same(solver, naive)
 
@@ -168,10 +225,23 @@ def test_iterates_by_perturbation(kind, grouped, m, storage):
 def test_float32(loss, penalty, m, storage):
     A, b = make(loss, seed=7)
     A = A.astype(np.float32).astype(float)
-    solver, naive = run_both(A, b, loss, PENALTIES[penalty], 4, storage=storage, m=m,
-                             dtype=np.float32, intercept=True, groups=GROUPS)
-    assert all(v.dtype == np.float32 for k, v in solver.primal.state.items()
-               if k in ("vectors", "zu", "xu"))
+    solver, naive = run_both(
+        A,
+        b,
+        loss,
+        PENALTIES[penalty],
+        4,
+        storage=storage,
+        m=m,
+        dtype=np.float32,
+        intercept=True,
+        groups=GROUPS,
+    )
+    assert all(
+        v.dtype == np.float32
+        for k, v in solver.primal.state.items()
+        if k in ("vectors", "zu", "xu")
+    )
     assert_same(solver, naive, rtol=1e-3)
 
 
@@ -180,8 +250,9 @@ def test_float32(loss, penalty, m, storage):
 def test_batches_up_to_all_blocks(m, storage):
     A, b = make("squared", seed=8)
     for groups in (None, GROUPS, np.zeros(N_ROWS)):
-        solver, naive = run_both(A, b, "squared", PENALTIES["l2"], 5, storage=storage, m=m,
-                                 groups=groups)
+        solver, naive = run_both(
+            A, b, "squared", PENALTIES["l2"], 5, storage=storage, m=m, groups=groups
+        )
         assert solver.blocks == min(m, solver.n_blocks)
         assert_same(solver, naive)
 
@@ -192,8 +263,9 @@ def test_iterates_after_many_passes(penalty, storage):
     """Past the re-synchronisation of pass 32, and through looks at the gap."""
     A, b = make("squared", seed=9)
     for m in (1, 4):
-        assert_same(*run_both(A, b, "squared", PENALTIES[penalty], 40, storage=storage, m=m,
-                              groups=GROUPS))
+        assert_same(
+            *run_both(A, b, "squared", PENALTIES[penalty], 40, storage=storage, m=m, groups=GROUPS)
+        )
 
 
 def test_strong_penalties_for_which_the_scaled_form_is_not_made():
@@ -209,8 +281,9 @@ def test_groups_of_one_row_are_no_groups(storage):
     data = sparse.csr_matrix(A) if storage == "csr" else A
     for m in (1, 4):
         problem = ac.Problem(data, b, l2=0.03)
-        plain, single = (make_solver(problem, batch_size=m, groups=g)
-                         for g in (None, np.arange(N_ROWS)))
+        plain, single = (
+            make_solver(problem, batch_size=m, groups=g) for g in (None, np.arange(N_ROWS))
+        )
         plain.advance(7)
         single.advance(7)
         np.testing.assert_array_equal(plain.x, single.x)
@@ -249,8 +322,7 @@ def test_steps_of_blocks_by_hand():
     average over blocks; N = 2, lambda = 1/2, gamma = 1, so sigma_i = 1/(2 R_i)."""
     solver = solver_of_norms(1.0, 4.0, 2.0, 0.5, l2=0.5, groups=["a", "b", "a", "b"])
     np.testing.assert_allclose(solver.radius, [np.sqrt(2.0), np.sqrt(8.0)], rtol=1e-14)
-    np.testing.assert_allclose(
-        solver.sigma, [8**-0.5, 32**-0.5, 8**-0.5, 32**-0.5], rtol=1e-14)
+    np.testing.assert_allclose(solver.sigma, [8**-0.5, 32**-0.5, 8**-0.5, 32**-0.5], rtol=1e-14)
     tau, theta = solver._primal_steps(np.sqrt(8.0))
     assert tau == pytest.approx(32**-0.5, rel=1e-14)
     assert theta == pytest.approx(1 - 1 / (2 + 2 * np.sqrt(8.0)), rel=1e-14)
@@ -283,8 +355,13 @@ def test_block_norms(intercept, storage):
     A, b = make("squared", seed=13, zero_rows=(4,))
     w = np.random.default_rng(14).exponential(1.0, N_ROWS)
     w[6] = 0.0
-    problem = ac.Problem(sparse.csr_matrix(A) if storage == "csr" else A, b, l2=0.03,
-                         sample_weight=w, intercept=intercept)
+    problem = ac.Problem(
+        sparse.csr_matrix(A) if storage == "csr" else A,
+        b,
+        l2=0.03,
+        sample_weight=w,
+        intercept=intercept,
+    )
     solver = make_solver(problem, groups=GROUPS)
     assert (solver.beta > 0.0) == intercept
     rows = [i for i in range(N_ROWS) if i != 6 and (i != 4 or intercept)]
@@ -370,7 +447,9 @@ def test_normalised_rows_make_the_iterates_of_spdc_but_for_theta(m, storage):
     spdc = SPDC(problem, np.random.Generator(np.random.PCG64(5)), steps="theory", batch_size=m)
     own = ada._primal_steps
     ada._primal_steps = lambda radius: (
-        own(radius)[0], np.full(np.shape(radius), 1 - 1 / (40 / m + 2 * (40 / m / 1e-3) ** 0.5)))
+        own(radius)[0],
+        np.full(np.shape(radius), 1 - 1 / (40 / m + 2 * (40 / m / 1e-3) ** 0.5)),
+    )
     ada.advance(6)
     spdc.advance(6)
     np.testing.assert_allclose(ada.sigma, spdc.sigma, rtol=1e-12)
@@ -473,15 +552,23 @@ def test_the_guard_leaves_good_runs_alone(kind, storage):
     b = z if loss == "squared" else np.where(z > 0, 1.0, -1.0)
     penalty = {"l1": 1e-2} if kind == "lasso" else {"l2": 1e-2}
     for intercept in (False, True):
-        problem = ac.Problem(sparse.csr_matrix(A) if storage == "csr" else A, b, loss,
-                             intercept=intercept, **penalty)
+        problem = ac.Problem(
+            sparse.csr_matrix(A) if storage == "csr" else A, b, loss, intercept=intercept, **penalty
+        )
         solver = make_solver(problem)
         solver.advance(400)
         assert not solver.frozen
 
 
-@pytest.mark.parametrize("options", [{"batch_size": 4}, {"groups": np.arange(200) // 4},
-                                     {"batch_size": 3, "groups": np.arange(200) // 7}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": 4},
+        {"groups": np.arange(200) // 4},
+        {"batch_size": 3, "groups": np.arange(200) // 7},
+    ],
+    ids=str,
+)
 def test_the_counter_example_with_batches_and_blocks(options):
     A, b = counter_example(1)
     result = ac.solve(ac.Problem(A, b, l2=1e-5), "adaspdc", max_passes=5000, **options)

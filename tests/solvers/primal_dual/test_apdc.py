@@ -52,7 +52,8 @@ def test_step_is_the_one_in_the_docstring(l1, storage, intercept, monkeypatch):
         assert theta == 0.0
         np.testing.assert_allclose(  # sigma_i tau R_i^2 = .9 N p_i, kappa_i = 1/N + theta/(N p_i)
             (sigma * tau * W * (A1**2).sum(axis=1))[solver.rows],
-            0.9 * (1 - solver.mu) / (kappa[solver.rows] - 1 / N), rtol=1e-10,
+            0.9 * (1 - solver.mu) / (kappa[solver.rows] - 1 / N),
+            rtol=1e-10,
         )
         for i in order:
             z, s = A1[i] @ x, sigma[i]
@@ -100,9 +101,7 @@ def test_gap_parts_sum_to_the_gap():
     y = solver.y.copy()
     y[np.setdiff1d(np.arange(len(b)), rows)] = problem.loss.derivative(0.0, b[3])
     assert const > 0
-    assert primal_part + dual_part == pytest.approx(
-        problem.gap(solver.x, y), rel=1e-9
-    )
+    assert primal_part + dual_part == pytest.approx(problem.gap(solver.x, y), rel=1e-9)
 
 
 def test_safeguard_takes_up_the_best_point(monkeypatch):
@@ -131,8 +130,14 @@ def test_converges_whatever_the_data(seed):
     b = rng.standard_normal(n) if loss == "squared" else np.where(rng.random(n) < 0.5, 1.0, -1.0)
     b[:2] = 1.0, -1.0
     l2 = 10.0 ** rng.uniform(-5, -2) * float(np.mean((A**2).sum(axis=1)))
-    problem = ac.Problem(A, b, loss, l2=l2, intercept=bool(seed % 2),
-                         sample_weight=rng.exponential(1.0, n) if seed % 4 == 0 else None)
+    problem = ac.Problem(
+        A,
+        b,
+        loss,
+        l2=l2,
+        intercept=bool(seed % 2),
+        sample_weight=rng.exponential(1.0, n) if seed % 4 == 0 else None,
+    )
     result = ac.solve(problem, "apdc", tol=1e-9, max_passes=20_000)
     assert result.converged
     other = ac.solve(problem, "dcd", tol=1e-6, max_passes=20_000)

@@ -11,8 +11,11 @@ from adacoord.data.matrix import as_matrix
 from adacoord.problem.penalties import Penalty
 from adacoord.solvers.primal_dual.block_primal import SCALED, STAMPED, BlockPrimal
 
-PENALTIES = {"l2": (0.0, 0.03, False), "l1+l2": (0.02, 0.03, False),
-             "positive": (0.005, 0.03, True)}
+PENALTIES = {
+    "l2": (0.0, 0.03, False),
+    "l1+l2": (0.02, 0.03, False),
+    "positive": (0.005, 0.03, True),
+}
 
 
 class Naive:
@@ -38,8 +41,9 @@ class Naive:
             if delta:
                 anchor = (anchor / s + delta * self.center[i]) / (1 / s + delta)
                 s = 1 / (1 / s + delta)
-            new = loss.dual_prox((self.A[i] @ self.xbar)[None], self.b[i : i + 1],
-                                 anchor[None], s)[0]
+            new = loss.dual_prox((self.A[i] @ self.xbar)[None], self.b[i : i + 1], anchor[None], s)[
+                0
+            ]
             change = self.W[i] * np.outer(self.A[i], new - self.y[i])
             direction += self.kappa[i] * change
             average += change / self.n
@@ -65,8 +69,23 @@ def make(n=29, d=11, K=4, seed=0):
     return A, b
 
 
-def run_both(storage, penalty, schedule, *, m=1, intercept=False, weighted=False, passes=4,
-             delta=0.0, pieces=1, dtype=np.float64, start=0.0, settle=True, mode=None, seed=0):
+def run_both(
+    storage,
+    penalty,
+    schedule,
+    *,
+    m=1,
+    intercept=False,
+    weighted=False,
+    passes=4,
+    delta=0.0,
+    pieces=1,
+    dtype=np.float64,
+    start=0.0,
+    settle=True,
+    mode=None,
+    seed=0,
+):
     """``schedule``: a list of (tau, theta), taken in turn by the batches of a pass."""
     A, b = make(seed=seed)
     n, K = len(A), 4
@@ -98,8 +117,12 @@ def run_both(storage, penalty, schedule, *, m=1, intercept=False, weighted=False
             turn += turns.size
             before = y.copy()
             primal.run(
-                piece, starts, (b, W, sigma, kappa),
-                (y, moves, center, delta, 4, 0.0, 0.0, 0.0, 0.0), (tau, theta), g,
+                piece,
+                starts,
+                (b, W, sigma, kappa),
+                (y, moves, center, delta, 4, 0.0, 0.0, 0.0, 0.0),
+                (tau, theta),
+                g,
                 (beta, bias, change),
             )
             for k, first in enumerate(starts[:-1]):
@@ -116,8 +139,9 @@ def run_both(storage, penalty, schedule, *, m=1, intercept=False, weighted=False
     for got, want in ((primal.x, naive.x[:-1]), (y, naive.y), (primal.u, naive.u[:-1])):
         np.testing.assert_allclose(got, want, rtol=0, atol=tol)
     if intercept:
-        np.testing.assert_allclose(bias[:3], [naive.x[-1], naive.xbar[-1], naive.u[-1]],
-                                   rtol=0, atol=tol)
+        np.testing.assert_allclose(
+            bias[:3], [naive.x[-1], naive.xbar[-1], naive.u[-1]], rtol=0, atol=tol
+        )
     else:
         assert not bias[:2].any()
     return primal, naive
@@ -132,8 +156,9 @@ def test_iterates(storage, penalty, m, theta):
     if storage == "csr":
         mode = SCALED if penalty == "l2" else STAMPED
     run_both(storage, penalty, [(0.3, theta)], m=m, mode=mode)
-    run_both(storage, penalty, [(0.3, theta)], m=m, intercept=True, weighted=True, start=0.5,
-             seed=1)
+    run_both(
+        storage, penalty, [(0.3, theta)], m=m, intercept=True, weighted=True, start=0.5, seed=1
+    )
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -178,9 +203,12 @@ def test_state_carries_everything(storage, penalty):
     def advance(primal, y, orders):
         for order in orders:
             primal.run(
-                order, np.arange(n + 1), (b, np.ones(n), np.ones(n), np.ones(n)),
+                order,
+                np.arange(n + 1),
+                (b, np.ones(n), np.ones(n), np.ones(n)),
                 (y, np.zeros(n), y, 0.0, 4, 0.0, 0.0, 0.0, 0.0),
-                (np.full(n, 0.3), np.full(n, 0.9)), g,
+                (np.full(n, 0.3), np.full(n, 0.9)),
+                g,
                 (0.0, np.full((4, K), 1.0 / n), np.zeros((1, K))),
             )
             primal.settle()

@@ -21,8 +21,7 @@ from adacoord.solvers.primal_dual.spdc_ais import Adaptive
 from adacoord.solvers.primal_dual.spdc_primal import DensePrimal, ScaledPrimal, StampedPrimal
 
 GAMMA = {"squared": 1.0, "smooth_hinge": 1.0, "logistic": 4.0, "hinge": 0.0}
-PENALTIES = {"l2": (0.0, 0.03, False), "l1+l2": (0.02, 0.03, False),
-             "positive": (0.02, 0.03, True)}
+PENALTIES = {"l2": (0.0, 0.03, False), "l1+l2": (0.02, 0.03, False), "positive": (0.02, 0.03, True)}
 STEPS = ("practical", "theory", "theory2")
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 N_ROWS = 50  # pieces of three rows, and one of two at the end of a pass
@@ -35,7 +34,9 @@ def make(loss, n=N_ROWS, d=11, seed=0, zero_rows=()):
     A[np.arange(n), 2 + np.arange(n) % (d - 2)] += 0.5  # no row is zero but those asked for
     A[list(zero_rows)] = 0.0
     z = A @ rng.standard_normal(d) + 0.3
-    return A, (z if loss == "squared" else np.where(z + 0.1 * rng.standard_normal(n) > 0, 1., -1.))
+    return A, (
+        z if loss == "squared" else np.where(z + 0.1 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    )
 
 
 def record(solver):
@@ -50,16 +51,41 @@ def record(solver):
     return orders
 
 
-def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=False, dtype=float,
-             steps="practical", delta=(0.2, 0.8), kappa=0.5, horizon=4, rho=None,
-             sampling="adaptive", seen=None):
+def run_both(
+    A,
+    b,
+    loss,
+    penalty,
+    passes,
+    *,
+    storage="csr",
+    w=None,
+    intercept=False,
+    dtype=float,
+    steps="practical",
+    delta=(0.2, 0.8),
+    kappa=0.5,
+    horizon=4,
+    rho=None,
+    sampling="adaptive",
+    seen=None,
+):
     """The solver and the reference, after the same rows; delta grows until pass ``horizon``."""
     l1, l2, positive = penalty
     data = sparse.csr_matrix(A.astype(dtype)) if storage == "csr" else A.astype(dtype)
-    problem = ac.Problem(data, b, loss, l1, l2, positive=positive, sample_weight=w,
-                         intercept=intercept)
-    solver = SPDC(problem, np.random.Generator(np.random.PCG64(5)), sampling=sampling,
-                  steps=steps, delta=delta, kappa=kappa, delta_passes=horizon, rho=rho)
+    problem = ac.Problem(
+        data, b, loss, l1, l2, positive=positive, sample_weight=w, intercept=intercept
+    )
+    solver = SPDC(
+        problem,
+        np.random.Generator(np.random.PCG64(5)),
+        sampling=sampling,
+        steps=steps,
+        delta=delta,
+        kappa=kappa,
+        delta_passes=horizon,
+        rho=rho,
+    )
     orders = record(solver)
     n = b.size
     w = np.ones(n) if w is None else w
@@ -76,8 +102,9 @@ def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=Fa
             base = np.zeros(n)
             base[rows] = sigma
             if naive is None:
-                naive = NaiveSPDC(A, b, loss, penalty, rows, W, tau, base.copy(), theta,
-                                  np.zeros(n), solver.beta)
+                naive = NaiveSPDC(
+                    A, b, loss, penalty, rows, W, tau, base.copy(), theta, np.zeros(n), solver.beta
+                )
             naive.tau, naive.theta = tau, theta
             naive.delta_x, naive.delta_y = lam - l2, gamma - GAMMA[loss]
             naive.begin_stage()
@@ -87,8 +114,12 @@ def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=Fa
         assert order.size == N and np.isin(order, rows).all()
         if sampling == "adaptive":
             reference.ais_pass(naive, order, weights, base, now, kappa, shorter)
-            np.testing.assert_allclose(solver.weights[solver.weights.size // 2 :][:N], weights,
-                                       rtol=1e-6 if dtype is float else 1e-2, atol=1e-7)
+            np.testing.assert_allclose(
+                solver.weights[solver.weights.size // 2 :][:N],
+                weights,
+                rtol=1e-6 if dtype is float else 1e-2,
+                atol=1e-7,
+            )
             continue
         for i in order:
             frequency = reference.ideal_frequencies(naive, base, now, kappa)
@@ -103,8 +134,11 @@ def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=Fa
 
 
 def assert_same(solver, naive, rtol=1e-10):
-    for got, want in ((solver.x, naive.x[:-1]), (solver.y, naive.y),
-                      (np.array([solver.intercept]), np.array([naive.intercept]))):
+    for got, want in (
+        (solver.x, naive.x[:-1]),
+        (solver.y, naive.y),
+        (np.array([solver.intercept]), np.array([naive.intercept])),
+    ):
         np.testing.assert_allclose(got, want, rtol=0, atol=rtol * max(abs(want).max(), 1e-30))
     assert np.abs(naive.x).max() > 0.0
 
@@ -129,8 +163,17 @@ def test_weights_intercept_and_rows_that_are_not_there(steps, penalty, storage):
     w = np.random.default_rng(2).exponential(1.0, b.size)
     w[[3, 9]] = 0.0
     for intercept in (False, True):
-        solver, naive = run_both(A, b, "squared", PENALTIES[penalty], 4, storage=storage, w=w,
-                                 intercept=intercept, steps=steps)
+        solver, naive = run_both(
+            A,
+            b,
+            "squared",
+            PENALTIES[penalty],
+            4,
+            storage=storage,
+            w=w,
+            intercept=intercept,
+            steps=steps,
+        )
         assert solver.rows.size == (48 if intercept else 47)
         assert (solver.intercept != 0.0) == intercept
         assert_same(solver, naive)
@@ -141,8 +184,14 @@ def test_options_of_the_mixture(storage):
     """Powers, shares and horizons; kappa = 0 or delta = 0 is uniform sampling."""
     A, b = make("smooth_hinge", seed=3)
     run = partial(run_both, A, b, "smooth_hinge", PENALTIES["l2"], 5, storage=storage)
-    for options in ({"kappa": 1.0}, {"kappa": 2.0, "steps": "theory"}, {"delta": (0.0, 0.95)},
-                    {"delta": (0.7, 0.7), "steps": "theory2"}, {"horizon": 1}, {"horizon": 100}):
+    for options in (
+        {"kappa": 1.0},
+        {"kappa": 2.0, "steps": "theory"},
+        {"delta": (0.0, 0.95)},
+        {"delta": (0.7, 0.7), "steps": "theory2"},
+        {"horizon": 1},
+        {"horizon": 100},
+    ):
         assert_same(*run(**options))
     for options in ({"kappa": 0.0}, {"delta": (0.0, 0.0)}):
         solver, naive = run(steps="theory", **options)
@@ -155,8 +204,9 @@ def test_options_of_the_mixture(storage):
 def test_theorem_2_with_a_rho(penalty, storage):
     """gamma = 4, so that Remark 1's largest delta is a share: 1 - 1/(4 + rho sigma delta)."""
     A, b = make("logistic", seed=4)
-    solver, naive = run_both(A, b, "logistic", PENALTIES[penalty], 5, storage=storage,
-                             steps="theory2", rho=2.0)
+    solver, naive = run_both(
+        A, b, "logistic", PENALTIES[penalty], 5, storage=storage, steps="theory2", rho=2.0
+    )
     assert 0.75 < solver.ais.high < 0.95
     assert_same(solver, naive)
 
@@ -178,8 +228,9 @@ def test_iterates_by_perturbation(kind, storage):
 def test_float32(penalty, storage):
     A, b = make("logistic", seed=6)
     A = A.astype(np.float32).astype(float)
-    solver, naive = run_both(A, b, "logistic", PENALTIES[penalty], 4, storage=storage,
-                             dtype=np.float32, intercept=True)
+    solver, naive = run_both(
+        A, b, "logistic", PENALTIES[penalty], 4, storage=storage, dtype=np.float32, intercept=True
+    )
     assert all(v.dtype == np.float32 for v in solver.primal.state.values() if v.ndim == 2)
     assert_same(solver, naive, rtol=2e-3)
 
@@ -204,8 +255,13 @@ def test_draws_follow_the_maps():
     rng = np.random.default_rng(9)
     A, b = make("squared", seed=9)
     problem = ac.Problem(A, b, l2=0.03)
-    solver = SPDC(problem, np.random.Generator(np.random.PCG64(1)), sampling="adaptive",
-                  delta=(0.6, 0.6), kappa=0.0)
+    solver = SPDC(
+        problem,
+        np.random.Generator(np.random.PCG64(1)),
+        sampling="adaptive",
+        delta=(0.6, 0.6),
+        kappa=0.0,
+    )
     wanted = rng.exponential(1.0, N_ROWS)
     wanted *= N_ROWS / wanted.sum()
     counts, passes = np.zeros(N_ROWS), 400
@@ -236,8 +292,13 @@ def test_all_maps_zero():
     problem = ac.Problem(A, b, "smooth_hinge", l2=1e-6)
     start = ac.solve(problem, "dcd", tol=1e-14, max_passes=10_000)
     for kappa in (0.5, 2.0):
-        solver = SPDC(problem, np.random.Generator(np.random.PCG64(0)), start,
-                      sampling="adaptive", kappa=kappa)
+        solver = SPDC(
+            problem,
+            np.random.Generator(np.random.PCG64(0)),
+            start,
+            sampling="adaptive",
+            kappa=kappa,
+        )
         solver.advance(300)
         assert np.isfinite(solver.x).all() and np.isfinite(solver.y).all()
         assert np.isfinite(solver.weights).all() and (solver.weights[1] > 0.0)
@@ -271,8 +332,10 @@ def test_theorem_1_by_hand():
 
 def test_theorem_1_takes_the_largest_delta_wherever_it_is():
     norms = np.array([1.0, 2.0, 0.5, 1.5])
-    up, down = (Adaptive(4, 0.5, d, None, None).steps("theory", norms, 0.25, 1.0)
-                for d in ((0.2, 0.5), (0.5, 0.2)))
+    up, down = (
+        Adaptive(4, 0.5, d, None, None).steps("theory", norms, 0.25, 1.0)
+        for d in ((0.2, 0.5), (0.5, 0.2))
+    )
     assert (down.tau, down.theta) == (up.tau, up.theta)
 
 
@@ -309,7 +372,8 @@ def test_sigma_of_the_theorems_falls_and_the_practical_one_grows_with_p():
         np.testing.assert_allclose(naive.sigma, want, rtol=1e-9)
         if steps == "practical":  # tau sigma_i R_i^2 = .6 N p_i
             np.testing.assert_allclose(
-                naive.tau * naive.sigma * (A**2).sum(axis=1), 0.6 * f, rtol=1e-9)
+                naive.tau * naive.sigma * (A**2).sum(axis=1), 0.6 * f, rtol=1e-9
+            )
 
 
 def test_schedule_of_delta():
@@ -347,9 +411,19 @@ def test_ideal(penalty, steps, storage, frequencies):
     A, b = make("squared", n=17, seed=11)
     w = np.random.default_rng(12).exponential(1.0, 17)
     for intercept in (False, True):
-        solver, naive = run_both(A, b, "squared", PENALTIES[penalty], 4, storage=storage,
-                                 steps=steps, sampling="ideal", seen=frequencies, w=w,
-                                 intercept=intercept)
+        solver, naive = run_both(
+            A,
+            b,
+            "squared",
+            PENALTIES[penalty],
+            4,
+            storage=storage,
+            steps=steps,
+            sampling="ideal",
+            seen=frequencies,
+            w=w,
+            intercept=intercept,
+        )
         assert not frequencies
         assert_same(solver, naive)
 
@@ -358,8 +432,9 @@ def test_ideal(penalty, steps, storage, frequencies):
 def test_ideal_by_perturbation(storage, frequencies):
     """The gradient maps are those of the perturbed problem: they vanish at its solution."""
     A, b = make("hinge", n=17, seed=13)
-    solver, naive = run_both(A, b, "hinge", PENALTIES["l2"], 10, storage=storage,
-                             sampling="ideal", seen=frequencies)
+    solver, naive = run_both(
+        A, b, "hinge", PENALTIES["l2"], 10, storage=storage, sampling="ideal", seen=frequencies
+    )
     assert solver.stage >= 1
     assert_same(solver, naive)
 

@@ -17,8 +17,7 @@ from adacoord.solvers.primal_dual.spdc import SPDC
 from adacoord.solvers.primal_dual.spdc_primal import DensePrimal, ScaledPrimal, StampedPrimal
 
 GAMMA = {"squared": 1.0, "smooth_hinge": 1.0, "logistic": 4.0, "hinge": 0.0}
-PENALTIES = {"l2": (0.0, 0.03, False), "l1+l2": (0.02, 0.03, False),
-             "positive": (0.02, 0.03, True)}
+PENALTIES = {"l2": (0.0, 0.03, False), "l1+l2": (0.02, 0.03, False), "positive": (0.02, 0.03, True)}
 SAMPLINGS = {
     "uniform": {},
     "weighted": {"sampling": "weighted", "alpha": 0.4},
@@ -35,16 +34,32 @@ def make(loss, n=23, d=11, seed=0, zero_rows=()):
     A[np.arange(n), 2 + np.arange(n) % (d - 2)] += 0.5  # no row is zero but those asked for
     A[list(zero_rows)] = 0.0
     z = A @ rng.standard_normal(d) + 0.3
-    return A, (z if loss == "squared" else np.where(z + 0.1 * rng.standard_normal(n) > 0, 1., -1.))
+    return A, (
+        z if loss == "squared" else np.where(z + 0.1 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    )
 
 
-def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=False, dtype=float,
-             steps="practical", primal=None, **options):
+def run_both(
+    A,
+    b,
+    loss,
+    penalty,
+    passes,
+    *,
+    storage="csr",
+    w=None,
+    intercept=False,
+    dtype=float,
+    steps="practical",
+    primal=None,
+    **options,
+):
     """The solver and the reference, after the same rows."""
     l1, l2, positive = penalty
     data = sparse.csr_matrix(A.astype(dtype)) if storage == "csr" else A.astype(dtype)
-    problem = ac.Problem(data, b, loss, l1, l2, positive=positive, sample_weight=w,
-                         intercept=intercept)
+    problem = ac.Problem(
+        data, b, loss, l1, l2, positive=positive, sample_weight=w, intercept=intercept
+    )
     solver = SPDC(problem, np.random.Generator(np.random.PCG64(5)), steps=steps, **options)
     drawn, draw = [], solver.sampler.order
 
@@ -69,8 +84,9 @@ def run_both(A, b, loss, penalty, passes, *, storage="csr", w=None, intercept=Fa
             full = np.zeros((2, n))
             full[:, rows] = sigma, p
             if naive is None:
-                naive = NaiveSPDC(A, b, loss, penalty, rows, W, tau, full[0], theta, full[1],
-                                  solver.beta)
+                naive = NaiveSPDC(
+                    A, b, loss, penalty, rows, W, tau, full[0], theta, full[1], solver.beta
+                )
             naive.tau, naive.sigma, naive.theta = tau, full[0], theta
             naive.delta_x, naive.delta_y = lam - l2, gamma - GAMMA[loss]
             naive.begin_stage()
@@ -98,8 +114,11 @@ def own_steps(R, lam, gamma, m, rule, solver, options):
 
 
 def assert_same(solver, naive, rtol=1e-10):
-    for got, want in ((solver.x, naive.x[:-1]), (solver.y, naive.y),
-                      (np.array([solver.intercept]), np.array([naive.intercept]))):
+    for got, want in (
+        (solver.x, naive.x[:-1]),
+        (solver.y, naive.y),
+        (np.array([solver.intercept]), np.array([naive.intercept])),
+    ):
         np.testing.assert_allclose(got, want, rtol=0, atol=rtol * max(abs(want).max(), 1e-30))
     assert np.abs(naive.x).max() > 0.0
 
@@ -114,8 +133,17 @@ def test_iterates(loss, penalty, sampling, storage, steps):
     kind = None
     if storage == "csr":
         kind = ScaledPrimal if penalty == "l2" else StampedPrimal
-    solver, naive = run_both(A, b, loss, PENALTIES[penalty], 5, storage=storage, steps=steps,
-                             primal=kind, **SAMPLINGS[sampling])
+    solver, naive = run_both(
+        A,
+        b,
+        loss,
+        PENALTIES[penalty],
+        5,
+        storage=storage,
+        steps=steps,
+        primal=kind,
+        **SAMPLINGS[sampling],
+    )
     assert_same(solver, naive)
 
 
@@ -128,8 +156,17 @@ def test_weights_intercept_and_rows_that_are_not_there(loss, penalty, sampling, 
     w = np.random.default_rng(2).exponential(1.0, b.size)
     w[[3, 9]] = 0.0
     for intercept in (False, True):
-        solver, naive = run_both(A, b, loss, PENALTIES[penalty], 4, storage=storage, w=w,
-                                 intercept=intercept, **SAMPLINGS[sampling])
+        solver, naive = run_both(
+            A,
+            b,
+            loss,
+            PENALTIES[penalty],
+            4,
+            storage=storage,
+            w=w,
+            intercept=intercept,
+            **SAMPLINGS[sampling],
+        )
         assert solver.rows.size == (21 if intercept else 20)
         assert (solver.intercept != 0.0) == intercept
         assert_same(solver, naive)
@@ -141,8 +178,17 @@ def test_weights_with_either_rule_of_steps(sampling, steps):
     A, b = make("smooth_hinge", seed=3)
     w = np.random.default_rng(4).integers(1, 4, b.size).astype(float)
     for intercept in (False, True):
-        solver, naive = run_both(A, b, "smooth_hinge", PENALTIES["l1+l2"], 4, w=w, steps=steps,
-                                 intercept=intercept, **SAMPLINGS[sampling])
+        solver, naive = run_both(
+            A,
+            b,
+            "smooth_hinge",
+            PENALTIES["l1+l2"],
+            4,
+            w=w,
+            steps=steps,
+            intercept=intercept,
+            **SAMPLINGS[sampling],
+        )
         assert_same(solver, naive)
 
 
@@ -151,8 +197,9 @@ def test_weights_with_either_rule_of_steps(sampling, steps):
 def test_batches_up_to_all_rows(m, storage):
     A, b = make("squared", seed=5)
     for options in ({}, {"sampling": "weighted", "alpha": 0.7}):
-        solver, naive = run_both(A, b, "squared", PENALTIES["l2"], 6, storage=storage,
-                                 batch_size=m, **options)
+        solver, naive = run_both(
+            A, b, "squared", PENALTIES["l2"], 6, storage=storage, batch_size=m, **options
+        )
         assert_same(solver, naive)
 
 
@@ -165,9 +212,17 @@ def test_extreme_penalty(loss, intercept):
     """
     A, b = make(loss, seed=6)
     for strength, m in ((1e5, 1), (1e9, 1), (1e5, 23)):
-        solver, naive = run_both(A, b, loss, (0.0, strength, False), 4, steps="theory",
-                                 primal=ScaledPrimal if intercept else StampedPrimal,
-                                 intercept=intercept, batch_size=m)
+        solver, naive = run_both(
+            A,
+            b,
+            loss,
+            (0.0, strength, False),
+            4,
+            steps="theory",
+            primal=ScaledPrimal if intercept else StampedPrimal,
+            intercept=intercept,
+            batch_size=m,
+        )
         assert (solver.lam * solver.steps.tau < 0.5) == intercept
         assert_same(solver, naive)
 
@@ -178,8 +233,9 @@ def test_the_scale_of_x_underflows_and_is_flushed_within_a_pass(dtype, n, rtol):
     A, b = make("squared", n=n, seed=7)
     A = A.astype(dtype).astype(float)
     l2 = 0.8 * n * (A**2).sum(axis=1).max()  # lambda tau = sqrt(.8)/2
-    solver, naive = run_both(A, b, "squared", (0.0, l2, False), 2, steps="theory", dtype=dtype,
-                             primal=ScaledPrimal)
+    solver, naive = run_both(
+        A, b, "squared", (0.0, l2, False), 2, steps="theory", dtype=dtype, primal=ScaledPrimal
+    )
     with np.errstate(under="ignore"):
         assert dtype((1 + l2 * solver.steps.tau) ** -float(n)) == 0.0
     assert_same(solver, naive, rtol)
@@ -191,8 +247,16 @@ def test_the_scale_of_x_underflows_and_is_flushed_within_a_pass(dtype, n, rtol):
 def test_hinge_by_perturbation(sampling, penalty, storage):
     A, b = make("hinge", seed=8)
     for intercept in (False, True):
-        solver, naive = run_both(A, b, "hinge", PENALTIES[penalty], 12, storage=storage,
-                                 intercept=intercept, **SAMPLINGS[sampling])
+        solver, naive = run_both(
+            A,
+            b,
+            "hinge",
+            PENALTIES[penalty],
+            12,
+            storage=storage,
+            intercept=intercept,
+            **SAMPLINGS[sampling],
+        )
         assert solver.stage >= 1 and naive.delta_y > 0.0 and naive.delta_x == 0.0
         assert_same(solver, naive)
 
@@ -203,8 +267,9 @@ def test_hinge_by_perturbation(sampling, penalty, storage):
 def test_l1_alone_by_perturbation(loss, sampling, storage):
     A, b = make(loss, seed=9)
     for positive in (False, True):
-        solver, naive = run_both(A, b, loss, (0.02, 0.0, positive), 12, storage=storage,
-                                 **SAMPLINGS[sampling])
+        solver, naive = run_both(
+            A, b, loss, (0.02, 0.0, positive), 12, storage=storage, **SAMPLINGS[sampling]
+        )
         assert solver.stage >= 1 and naive.delta_x > 0.0
         assert (naive.delta_y > 0.0) == (loss == "hinge")
         assert_same(solver, naive)
@@ -216,8 +281,17 @@ def test_l1_alone_by_perturbation(loss, sampling, storage):
 def test_float32(sampling, penalty, storage):
     A, b = make("logistic", seed=10)
     A = A.astype(np.float32).astype(float)
-    solver, naive = run_both(A, b, "logistic", PENALTIES[penalty], 5, storage=storage,
-                             dtype=np.float32, intercept=True, **SAMPLINGS[sampling])
+    solver, naive = run_both(
+        A,
+        b,
+        "logistic",
+        PENALTIES[penalty],
+        5,
+        storage=storage,
+        dtype=np.float32,
+        intercept=True,
+        **SAMPLINGS[sampling],
+    )
     assert all(v.dtype == np.float32 for v in solver.primal.state.values() if v.ndim == 2)
     assert_same(solver, naive, rtol=1e-3)
 
@@ -241,8 +315,15 @@ def test_dual_ascent(loss, penalty, storage):
     from adacoord.solvers.dual.dual_cd import DualCoordinateAscent, StochasticDualCoordinateAscent
 
     for cls in (DualCoordinateAscent, StochasticDualCoordinateAscent):
-        problem = ac.Problem(sparse.csr_matrix(A) if storage == "csr" else A, b, loss, l1, l2,
-                             positive=positive, sample_weight=w)
+        problem = ac.Problem(
+            sparse.csr_matrix(A) if storage == "csr" else A,
+            b,
+            loss,
+            l1,
+            l2,
+            positive=positive,
+            sample_weight=w,
+        )
         solver = cls(problem, np.random.Generator(np.random.PCG64(1)))
         orders, draw = [], solver._order
 
@@ -252,7 +333,8 @@ def test_dual_ascent(loss, penalty, storage):
 
         solver._order = recorded
         solver.advance(4)
-        x, y = reference.naive_dual_ascent(A, b, loss, PENALTIES[penalty],
-                                           np.concatenate(orders), w)
+        x, y = reference.naive_dual_ascent(
+            A, b, loss, PENALTIES[penalty], np.concatenate(orders), w
+        )
         np.testing.assert_allclose(solver.x, x, rtol=0, atol=1e-10 * abs(x).max())
         np.testing.assert_allclose(solver.y, y, rtol=0, atol=1e-10 * abs(y).max())

@@ -117,9 +117,7 @@ def test_R_alpha_is_the_largest_ratio(norms, alpha):
     R_alpha = 1 / ((1 - alpha) / norms.max() + alpha / norms.mean())
     assert np.max(norms / (norms.size * p)) == pytest.approx(R_alpha, rel=1e-12)
     s = weighted_steps(norms, norm_mixture(norms, alpha), 1, alpha, LAM, GAMMA)
-    assert s.tau == pytest.approx(
-        np.sqrt(GAMMA / (norms.size * LAM)) / (2 * R_alpha), rel=1e-12
-    )
+    assert s.tau == pytest.approx(np.sqrt(GAMMA / (norms.size * LAM)) / (2 * R_alpha), rel=1e-12)
 
 
 def test_optimal_alpha_by_hand():

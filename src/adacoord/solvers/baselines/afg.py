@@ -91,6 +91,4 @@ class AcceleratedFullGradient(FullGradient):
             *self.loss, self._mix(self.zv, self.z), self.probe_c, z, c, self.problem.b, self.share
         )
         allowed = 0.5 * self.guess * float(np.sum(move * move))
-        return bool(
-            bend <= allowed * (1.0 + 1e-12) and excess <= allowed + 1e-12 * abs(value)
-        )
+        return bool(bend <= allowed * (1.0 + 1e-12) and excess <= allowed + 1e-12 * abs(value))

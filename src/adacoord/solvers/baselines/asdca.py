@@ -30,8 +30,15 @@ class AcceleratedSDCA(StochasticDualCoordinateAscent):
 
     name = "asdca"
     check_cost = 0.7
-    _state = (*StochasticDualCoordinateAscent._state, "center", "center_c", "last", "last_c",
-              "target", "inner")
+    _state = (
+        *StochasticDualCoordinateAscent._state,
+        "center",
+        "center_c",
+        "last",
+        "last_c",
+        "target",
+        "inner",
+    )
 
     def __init__(self, problem, rng, start=None):
         self.kappa = 0.0  # until the parent has made its steps

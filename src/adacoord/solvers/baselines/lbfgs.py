@@ -34,8 +34,19 @@ class LimitedMemoryBFGS(FullGradient):
 
     name = "lbfgs"
     _turns = ("_turn_to", "_move", "_refresh")
-    _state = ("point", "z", "c", "turn", "iterations", "gradient", "direction", "step", "pairs_s",
-              "pairs_r", "pairs")
+    _state = (
+        "point",
+        "z",
+        "c",
+        "turn",
+        "iterations",
+        "gradient",
+        "direction",
+        "step",
+        "pairs_s",
+        "pairs_r",
+        "pairs",
+    )
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)

@@ -82,9 +82,18 @@ class DoublyStochastic(Solver):
 
     needs = frozenset({"smooth", "strongly_convex"})
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, start=None, *,
-                 sampling="uniform", steps="practical", delta=(0.2, 0.8), kappa=0.5,
-                 delta_passes=100):
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        start=None,
+        *,
+        sampling="uniform",
+        steps="practical",
+        delta=(0.2, 0.8),
+        kappa=0.5,
+        delta_passes=100,
+    ):
         _check_options(self.name, sampling, steps, delta, kappa, delta_passes)
         _check_problem(self.name, problem)
         super().__init__(problem, rng, start)
@@ -179,11 +188,31 @@ class DSPDC(DoublyStochastic):
         # A pass ends within a step of its last entry: what it is over, the next has less.
         due = (self.passes + 1) * self.matrix.nnz - self.operations
         self.operations += dspdc_steps(
-            *self.matrix.arrays, *self.columns.arrays, due, self.b, self.row_weight, self.sigma,
-            self.tau, self.theta, self.rule == "theory", self.over_q, y, self.part, self.z, self.u,
-            self.last, self.random, self.row_tree, self.column_tree, self.delta, self.kappa,
-            self.sampling == "adaptive", problem.loss.code, *problem.loss.constants,
-            *problem.penalty.arguments, self.free,
+            *self.matrix.arrays,
+            *self.columns.arrays,
+            due,
+            self.b,
+            self.row_weight,
+            self.sigma,
+            self.tau,
+            self.theta,
+            self.rule == "theory",
+            self.over_q,
+            y,
+            self.part,
+            self.z,
+            self.u,
+            self.last,
+            self.random,
+            self.row_tree,
+            self.column_tree,
+            self.delta,
+            self.kappa,
+            self.sampling == "adaptive",
+            problem.loss.code,
+            *problem.loss.constants,
+            *problem.penalty.arguments,
+            self.free,
         )
         self.y[self.rows] = y
 
@@ -206,8 +235,11 @@ def _visited(problem: Problem, rows: np.ndarray) -> tuple[Matrix, np.ndarray, fl
         # The largest value that does not shorten the steps, which go by the largest entry.
         beta = float(largest.max()) or 1.0
         bias = np.full((rows.size, 1), beta, dtype=matrix.dtype)
-        A = (np.hstack([A, bias]) if matrix.is_dense
-             else sparse.hstack([A, sparse.csr_matrix(bias)], format="csr"))
+        A = (
+            np.hstack([A, bias])
+            if matrix.is_dense
+            else sparse.hstack([A, sparse.csr_matrix(bias)], format="csr")
+        )
     whole = rows.size == problem.n and kept.size == problem.d and not beta
     return (matrix if whole else as_matrix(A)), kept, beta
 
@@ -216,8 +248,10 @@ def _sizes(starts: np.ndarray, data: np.ndarray, root: np.ndarray):
     """(largest entry, norm) of each row or column, its entries times ``root``."""
     values = np.abs(data) * root
     starts = starts[:-1].astype(np.int64)
-    return (np.maximum.reduceat(values, starts),
-            np.sqrt(np.add.reduceat(np.square(values), starts)))
+    return (
+        np.maximum.reduceat(values, starts),
+        np.sqrt(np.add.reduceat(np.square(values), starts)),
+    )
 
 
 def _check_problem(name, problem):
@@ -250,8 +284,10 @@ def _check_options(name, sampling, steps, delta, kappa, delta_passes):
         )
     check_mixture(delta, kappa, delta_passes)
     if sampling != "adaptive" and kappa != 0.5:
-        raise ValueError(f'kappa={kappa!r} with sampling={sampling!r}: it is for '
-                         'sampling="adaptive"; leave it out')
+        raise ValueError(
+            f"kappa={kappa!r} with sampling={sampling!r}: it is for "
+            'sampling="adaptive"; leave it out'
+        )
     if sampling == "uniform" and (*delta, delta_passes) != (0.2, 0.8, 100):
         raise ValueError(
             f'delta={delta!r}, delta_passes={delta_passes!r} with sampling="uniform": they are '
@@ -279,9 +315,40 @@ def _entry(data, colptr, rows, values, d, i, j):
 
 @jit
 def dspdc_steps(
-    indptr, indices, data, colptr, rows, values, due, b, weight, sigma, tau, theta, over_p, over_q,
-    y, x, z, u, last, state, row_tree, column_tree, delta, kappa, adaptive,
-    code, alpha, epsilon, lo, hi, l1, l2, positive, free,
+    indptr,
+    indices,
+    data,
+    colptr,
+    rows,
+    values,
+    due,
+    b,
+    weight,
+    sigma,
+    tau,
+    theta,
+    over_p,
+    over_q,
+    y,
+    x,
+    z,
+    u,
+    last,
+    state,
+    row_tree,
+    column_tree,
+    delta,
+    kappa,
+    adaptive,
+    code,
+    alpha,
+    epsilon,
+    lo,
+    hi,
+    l1,
+    l2,
+    positive,
+    free,
 ):
     """Steps until ``due`` entries are touched; returns how many were.
 
@@ -300,9 +367,7 @@ def dspdc_steps(
 
         product = z[i]  # a_i . xbar
         if last[1] != 0.0:
-            product += last[1] * _entry(
-                data, colptr, rows, values, width, i, np.uint64(last[0])
-            )
+            product += last[1] * _entry(data, colptr, rows, values, width, i, np.uint64(last[0]))
         new = dual_prox(code, alpha, epsilon, lo, hi, product, b[i], y[i], s)
         dy = new - y[i]
         y[i] = new

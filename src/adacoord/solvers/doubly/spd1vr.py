@@ -99,8 +99,10 @@ class SPD1VR(DoublyStochastic):
         if self.matrix.is_dense:
             return np.full(alpha.size, beta.sum()), np.full(beta.size, alpha.sum())
         rows, columns = self.matrix.indptr, self.columns.colptr
-        return (np.add.reduceat(beta[self.matrix.indices], rows[:-1].astype(np.int64)),
-                np.add.reduceat(alpha[self.columns.rows], columns[:-1].astype(np.int64)))
+        return (
+            np.add.reduceat(beta[self.matrix.indices], rows[:-1].astype(np.int64)),
+            np.add.reduceat(alpha[self.columns.rows], columns[:-1].astype(np.int64)),
+        )
 
     def _steps(self, alpha, beta, B, C) -> tuple[np.ndarray, np.ndarray]:
         """(s, t)."""
@@ -113,9 +115,13 @@ class SPD1VR(DoublyStochastic):
         self.s, self.t = self._steps(self.alpha, self.beta_j, self.B, self.C)
         even = self.sampling == "uniform"
         if not self.matrix.is_dense:
-            entries = _NO_TABLE * 2 if even else (
-                *entry_tables(self.matrix.indptr, self.matrix.indices, self.beta_j),
-                *entry_tables(self.columns.colptr, self.columns.rows, self.alpha),
+            entries = (
+                _NO_TABLE * 2
+                if even
+                else (
+                    *entry_tables(self.matrix.indptr, self.matrix.indices, self.beta_j),
+                    *entry_tables(self.columns.colptr, self.columns.rows, self.alpha),
+                )
             )
             self.tables = *alias_table(self.alpha * self.B), *entries
         elif even:
@@ -177,10 +183,29 @@ class SPD1VR(DoublyStochastic):
         y = self.y[self.rows]
         columns = (matrix.indptr, None, matrix.data) if matrix.is_dense else self.columns.arrays
         spd1vr_steps(
-            *matrix.arrays, *columns, *self.tables, steps, self.b, self.row_weight / self.n_rows,
-            self.s, self.t, self.alpha, self.beta_j, self.B, self.C, y, self.part, self.y_ref,
-            self.x_ref, self.Gy, self.Gx, self.random, loss.code, *loss.constants,
-            *self.problem.penalty.arguments, self.free,
+            *matrix.arrays,
+            *columns,
+            *self.tables,
+            steps,
+            self.b,
+            self.row_weight / self.n_rows,
+            self.s,
+            self.t,
+            self.alpha,
+            self.beta_j,
+            self.B,
+            self.C,
+            y,
+            self.part,
+            self.y_ref,
+            self.x_ref,
+            self.Gy,
+            self.Gx,
+            self.random,
+            loss.code,
+            *loss.constants,
+            *self.problem.penalty.arguments,
+            self.free,
         )
         self.y[self.rows] = y
         self.operations += LOOKUPS * steps
@@ -221,10 +246,43 @@ def _pick(keep, alias, start, size, u):
 
 @jit
 def spd1vr_steps(
-    indptr, indices, data, colptr, rows, values,
-    row_keep, row_alias, keep, alias, column_keep, column_alias,
-    steps, b, weight, s, t, alpha, beta, B, C, y, x, y_ref, x_ref, Gy, Gx, state,
-    code, mu, epsilon, lo, hi, l1, l2, positive, free,
+    indptr,
+    indices,
+    data,
+    colptr,
+    rows,
+    values,
+    row_keep,
+    row_alias,
+    keep,
+    alias,
+    column_keep,
+    column_alias,
+    steps,
+    b,
+    weight,
+    s,
+    t,
+    alpha,
+    beta,
+    B,
+    C,
+    y,
+    x,
+    y_ref,
+    x_ref,
+    Gy,
+    Gx,
+    state,
+    code,
+    mu,
+    epsilon,
+    lo,
+    hi,
+    l1,
+    l2,
+    positive,
+    free,
 ):
     """``steps`` steps.  Dense: ``keep, alias`` is the table of columns; sparse: of the entries of
     each row, and ``column_keep, column_alias`` of those of each column."""

@@ -50,8 +50,22 @@ class AdaptiveFrequencies(DualCoordinateAscent):
 
     name = "acf"
     check_cost = 1.0
-    _state = ("v", "c", "p", "accumulators", "active", "resting", "memory", "word", "gained",
-              "sigma", "fresh", "center", "newton_x", "z")
+    _state = (
+        "v",
+        "c",
+        "p",
+        "accumulators",
+        "active",
+        "resting",
+        "memory",
+        "word",
+        "gained",
+        "sigma",
+        "fresh",
+        "center",
+        "newton_x",
+        "z",
+    )
 
     def __init__(self, problem, rng, start=None, order="hybrid", stop=None, eps=None):
         super().__init__(problem, rng, start)
@@ -71,7 +85,8 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self.may_turn = order == "hybrid" and not stop
         self.gained = np.zeros(SPAN + 3)  # the dual's increase, in all, after the last passes
         self.first_sigma = first_sigma(
-            problem.loss, float(np.mean(self.step[self.rows])) if self.rows.size else 1.0)
+            problem.loss, float(np.mean(self.step[self.rows])) if self.rows.size else 1.0
+        )
         self.sigma, self.fresh = 0.0, True  # of the Newton steps; 0 before them
         self.center = self.newton_x = self.z = np.zeros(0)
 
@@ -112,9 +127,19 @@ class AdaptiveFrequencies(DualCoordinateAscent):
     def _step(self):
         weight = np.zeros(self.problem.n)
         weight[self.rows] = self.weight[self.rows] / self.n_rows
-        (self.center, self.sigma, self.fresh, self.newton_x, self.c, self.z, y, touched
-         ) = newton_step(self.problem, weight, self.center, self.sigma,
-                         LARGEST * self.first_sigma, self.fresh, self.newton_x, self.c, self.z)
+        (self.center, self.sigma, self.fresh, self.newton_x, self.c, self.z, y, touched) = (
+            newton_step(
+                self.problem,
+                weight,
+                self.center,
+                self.sigma,
+                LARGEST * self.first_sigma,
+                self.fresh,
+                self.newton_x,
+                self.c,
+                self.z,
+            )
+        )
         self.y[self.rows] = y[self.rows]
         self.operations += touched
 
@@ -124,14 +149,32 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         weight = self.weight / self.n_rows
         self.memory[kernels.INTERCEPT] = self.c
         self.memory[kernels.BALANCE] = float(np.sum(weight * self.y)) if self.rho else 0.0
-        self.operations += int(kernels.adaptive_sweeps(
-            *problem.matrix.arrays, self.rows, self.active, self.resting, self._visited,
-            problem.b, weight, self.step, self.p, self.accumulators, self.y, self.v,
-            problem.loss.code, *problem.loss.constants, problem.loss.gamma,
-            *self.g.arguments, self.rho,
-            self.memory, self.word, float((self.passes + 1) * self.rows.size), self.adapts,
-            self.eps,
-        ))
+        self.operations += int(
+            kernels.adaptive_sweeps(
+                *problem.matrix.arrays,
+                self.rows,
+                self.active,
+                self.resting,
+                self._visited,
+                problem.b,
+                weight,
+                self.step,
+                self.p,
+                self.accumulators,
+                self.y,
+                self.v,
+                problem.loss.code,
+                *problem.loss.constants,
+                problem.loss.gamma,
+                *self.g.arguments,
+                self.rho,
+                self.memory,
+                self.word,
+                float((self.passes + 1) * self.rows.size),
+                self.adapts,
+                self.eps,
+            )
+        )
         self.c = float(self.memory[kernels.INTERCEPT])
         self.gained[:-1] = self.gained[1:]
         self.gained[-1] = self.memory[kernels.GAINED]

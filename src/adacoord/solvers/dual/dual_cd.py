@@ -73,9 +73,18 @@ class DualCoordinateAscent(Solver):
     def _ascend(self):
         problem, order = self.problem, self._order()
         self.c = dual_pass(
-            *problem.matrix.arrays, order, problem.b, self.weight / self.n_rows, self.step,
-            self.y, self.v, problem.loss.code, *problem.loss.constants,
-            *self.g.arguments, self.rho, self.c,
+            *problem.matrix.arrays,
+            order,
+            problem.b,
+            self.weight / self.n_rows,
+            self.step,
+            self.y,
+            self.v,
+            problem.loss.code,
+            *problem.loss.constants,
+            *self.g.arguments,
+            self.rho,
+            self.c,
         )
         self._count(order)
 

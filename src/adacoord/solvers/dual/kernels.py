@@ -30,8 +30,25 @@ def _shrunk_dot(indices, data, start, stop, v, threshold, positive):
 
 @jit
 def dual_pass(
-    indptr, indices, data, order, b, weight, step, y, v,
-    code, alpha, epsilon, lo, hi, l1, l2, positive, rho, c,
+    indptr,
+    indices,
+    data,
+    order,
+    b,
+    weight,
+    step,
+    y,
+    v,
+    code,
+    alpha,
+    epsilon,
+    lo,
+    hi,
+    l1,
+    l2,
+    positive,
+    rho,
+    c,
 ):
     """One visit of each row of ``order``; updates ``y`` and ``v``, returns the intercept."""
     one = np.uint64(1)
@@ -63,7 +80,8 @@ def dual_pass(
 #: What ``adaptive_sweeps`` carries in ``memory`` from one call to the next.
 (
     SIZE,  # rows in the active set
-    LOW, HIGH,  # least and largest projected slope of the last sweep: beyond them, rows rest
+    LOW,
+    HIGH,  # least and largest projected slope of the last sweep: beyond them, rows rest
     RANGE,  # HIGH - LOW of the last full sweep
     FULL,  # whether the next sweep is a full one: each row once
     SINCE,  # visits since the last full sweep
@@ -88,9 +106,35 @@ EASY = 0.25
 
 @jit
 def adaptive_sweeps(
-    indptr, indices, data, rows, active, resting, order, b, weight, step, p, accumulators, y, v,
-    code, alpha, epsilon, lo, hi, gamma, l1, l2, positive, rho,
-    memory, state, budget, adapts, eps,
+    indptr,
+    indices,
+    data,
+    rows,
+    active,
+    resting,
+    order,
+    b,
+    weight,
+    step,
+    p,
+    accumulators,
+    y,
+    v,
+    code,
+    alpha,
+    epsilon,
+    lo,
+    hi,
+    gamma,
+    l1,
+    l2,
+    positive,
+    rho,
+    memory,
+    state,
+    budget,
+    adapts,
+    eps,
 ):
     """Sweeps until ``budget`` visits have been made in all, at least one; the entries touched.
 
@@ -159,8 +203,10 @@ def adaptive_sweeps(
                     slope = down
                 low, high = min(low, slope), max(high, slope)
                 moves = slope != 0.0
-                if not moves and (old >= last or up < low_before) and (
-                    old <= first or down > high_before
+                if (
+                    not moves
+                    and (old >= last or up < low_before)
+                    and (old <= first or down > high_before)
                 ):
                     rested += 1 - resting[i]
                     resting[i] = 1

@@ -110,8 +110,23 @@ class DenseNewton:
         self.ended = self.ended or self.failed
 
     #: What ``state()`` holds beside the arrays of an expansion; some are made by a first step.
-    _state = ("t", "c", "z", "value", "bent", "settled", "moved", "taken", "exact", "ended",
-              "failed", "flat", "H", "mean", "mass")
+    _state = (
+        "t",
+        "c",
+        "z",
+        "value",
+        "bent",
+        "settled",
+        "moved",
+        "taken",
+        "exact",
+        "ended",
+        "failed",
+        "flat",
+        "H",
+        "mean",
+        "mass",
+    )
 
     def state(self) -> dict:
         """Plain arrays and numbers, for :meth:`restore` after the same ``begin``."""
@@ -130,7 +145,8 @@ class DenseNewton:
     def _expand(self) -> int:
         y, bend, slope, rows = self._work
         self.value, self.bent, flips = expand_data(
-            self.A, *self.law, self.z, self.b, self.w, y, bend, rows, slope)
+            self.A, *self.law, self.z, self.b, self.w, y, bend, rows, slope
+        )
         self.y = y
         return flips
 
@@ -141,8 +157,11 @@ class DenseNewton:
         if not self.settled:
             self._curve(self.bent, self.law)
         settled = self.settled and self.exact
-        step = self._sparse_step(self.t, gradient, self.settled) if self.sparse else (
-            self._solve(gradient))
+        step = (
+            self._sparse_step(self.t, gradient, self.settled)
+            if self.sparse
+            else (self._solve(gradient))
+        )
         if step is None:
             self.failed = True
             return True
@@ -157,8 +176,12 @@ class DenseNewton:
         flips = self._expand()
         if self.exact and (self.moved <= LAST or (settled and self.moved > 0.5 * before)):
             return True
-        self.settled = t == 1.0 and flips == 0 and not self.flat and (
-            self.law[0] <= MARGIN or self.moved < SHORT)
+        self.settled = (
+            t == 1.0
+            and flips == 0
+            and not self.flat
+            and (self.law[0] <= MARGIN or self.moved < SHORT)
+        )
         return bool(self.rough) and t == 1.0 and flips <= self.rough * self.bent
 
     # ---- systems ------------------------------------------------------------------------
@@ -185,8 +208,11 @@ class DenseNewton:
         if self.factor is None:  # as with an intercept, more columns than rows, hardly a penalty
             step = solve_symmetric(self.H, -gradient, exact=True)
             # with kinks rounded off another width follows: less than the whole step will do
-            return solve_symmetric(self.H, -gradient, exact=False) if step is None and (
-                self.rough) else step
+            return (
+                solve_symmetric(self.H, -gradient, exact=False)
+                if step is None and (self.rough)
+                else step
+            )
         return self.factor.solve(-gradient)
 
     # ---- zeros and signs ----------------------------------------------------------------

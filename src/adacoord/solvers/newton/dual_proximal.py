@@ -104,8 +104,7 @@ def newton_step(problem, weight, center, sigma, largest, fresh, x, c, z):
     linear, square = l2 * float(np.sum(x * dx)), l2 * float(np.sum(dx * dx))
 
     def slope(t):
-        return linear + t * square + slope_along(
-            *law, z, dz, t, problem.b, center, sigma, weight)
+        return linear + t * square + slope_along(*law, z, dz, t, problem.b, center, sigma, weight)
 
     t = step_length(slope, -float(np.sum(gradient * step)))
     x, c, z = x + t * dx, c + t * dc, z + t * dz
@@ -149,6 +148,7 @@ def slope_along(code, alpha, epsilon, lo, hi, z, dz, t, b, center, sigma, weight
     total = 0.0
     for i in range(z.shape[0]):
         at = z[i] + t * dz[i]
-        total += weight[i] * dz[i] * dual_prox(
-            code, alpha, epsilon, lo, hi, at, b[i], center[i], sigma)
+        total += (
+            weight[i] * dz[i] * dual_prox(code, alpha, epsilon, lo, hi, at, b[i], center[i], sigma)
+        )
     return total

@@ -89,8 +89,12 @@ class Newton(Solver):
         z, dz = ax + self.c, adx + dc
         # P along the step: the losses, and a parabola for the penalty
         xx, xdx, dxdx, slope = line_start(
-            self.t.ravel(), dt.ravel(), system.dual(self.t, ax).ravel(),
-            system.dual(dt, adx).ravel(), p.ravel(), dz.ravel(),
+            self.t.ravel(),
+            dt.ravel(),
+            system.dual(self.t, ax).ravel(),
+            system.dual(dt, adx).ravel(),
+            p.ravel(),
+            dz.ravel(),
         )
         constant, tilt, bend = 0.5 * l2 * xx, l2 * xdx, l2 * dxdx
         value, slope = value + constant, slope + tilt
@@ -107,8 +111,10 @@ class Newton(Solver):
         self._expand()
         if self.patient:
             size = float(np.max(np.abs(self.t), initial=0.0))
-            before, self.moved = self.moved, float(np.max(np.abs(t * dt), initial=0.0)) / (
-                size if size > 0.0 else 1.0)
+            before, self.moved = (
+                self.moved,
+                float(np.max(np.abs(t * dt), initial=0.0)) / (size if size > 0.0 else 1.0),
+            )
             last = self.moved <= LAST or LATE > self.moved > 0.5 * before
             self.estimate = 0.0 if last else np.inf
         self.operations += 3 * self.problem.matrix.nnz
@@ -124,8 +130,11 @@ class Newton(Solver):
 
 def least_norm_wanted(problem) -> bool:
     """Whether there may be many solutions, of which users expect the shortest."""
-    return (problem.loss.name == "squared" and not problem.has_certificate
-            and problem.n * problem.d <= SMALL)
+    return (
+        problem.loss.name == "squared"
+        and not problem.has_certificate
+        and problem.n * problem.d <= SMALL
+    )
 
 
 def least_norm(problem) -> tuple[np.ndarray, float]:

@@ -80,8 +80,7 @@ def solve_nonnegative(problem: Problem) -> tuple[np.ndarray, float] | None:
     if kept.size:
         unit = float(np.linalg.norm(R[:, d])) or 1.0
         try:
-            found, _ = nnls(R[:, kept] / lengths[kept], R[:, d] / unit,
-                            maxiter=STEPS * kept.size)
+            found, _ = nnls(R[:, kept] / lengths[kept], R[:, d] / unit, maxiter=STEPS * kept.size)
             x[kept] = found / lengths[kept] * unit
         except RuntimeError:  # too many steps
             return None

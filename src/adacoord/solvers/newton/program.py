@@ -56,8 +56,11 @@ def solve_program(problem: Problem) -> tuple[np.ndarray, float, np.ndarray] | No
         costs.append(np.zeros(n))
         bounds += [(-epsilon / unit, epsilon / unit)] * n
     found = optimize.linprog(
-        np.concatenate(costs), A_eq=sparse.hstack(blocks, format="csr"), b_eq=b / unit,
-        bounds=bounds, method="highs",
+        np.concatenate(costs),
+        A_eq=sparse.hstack(blocks, format="csr"),
+        b_eq=b / unit,
+        bounds=bounds,
+        method="highs",
     )
     if found.status != 0:
         return None

@@ -167,8 +167,15 @@ class SmallNewton(Solver):
 
     def _pass(self):
         self.estimate, self.shown = math.inf, None
-        (self._direct, self._ascend, self._round, self._finish, self._descend, self._program,
-         self._stuck)[self.stage]()
+        (
+            self._direct,
+            self._ascend,
+            self._round,
+            self._finish,
+            self._descend,
+            self._program,
+            self._stuck,
+        )[self.stage]()
         self.y = self.base_y if self.shown is None else self.shown.y
 
     # ---- stages: one iteration each ---------------------------------------------------------

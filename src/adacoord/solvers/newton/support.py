@@ -44,8 +44,24 @@ def _apply(colptr, rows, data, support, v, h, sums, mass, l2, direction, image, 
 
 @jit(fastmath=FAST)
 def support_newton(
-    colptr, rows, data, support, x, slopes, h, squares, sums, total, mass, l1, l2,
-    accuracy, iterations, v, image, sum_image,
+    colptr,
+    rows,
+    data,
+    support,
+    x,
+    slopes,
+    h,
+    squares,
+    sums,
+    total,
+    mass,
+    l1,
+    l2,
+    accuracy,
+    iterations,
+    v,
+    image,
+    sum_image,
 ):
     """Move x on ``support`` to the minimiser of the model there, as far as signs allow.
 
@@ -173,8 +189,22 @@ def _solve(gram, active, size, factor, d):
 
 @jit(fastmath=FAST)
 def support_solve(
-    colptr, rows, data, support, x, slopes, h, squares, sums, total, mass, l1, l2, rounds,
-    v, image,
+    colptr,
+    rows,
+    data,
+    support,
+    x,
+    slopes,
+    h,
+    squares,
+    sums,
+    total,
+    mass,
+    l1,
+    l2,
+    rounds,
+    v,
+    image,
 ):
     """:func:`support_newton` for a small support: x_j that reach 0 stay there, the rest goes on.
 

@@ -50,8 +50,11 @@ class Primal:
         self.problem, self.l2 = problem, problem.penalty.l2
         self.ridge = RIDGE if self.l2 == 0.0 else 0.0
         m = problem.matrix
-        pairs = m.shape[0] * m.shape[1] * (m.shape[1] + 1) if m.is_dense else int(
-            np.sum(m.row_sizes * (m.row_sizes + 1)))
+        pairs = (
+            m.shape[0] * m.shape[1] * (m.shape[1] + 1)
+            if m.is_dense
+            else int(np.sum(m.row_sizes * (m.row_sizes + 1)))
+        )
         self.cost = pairs // 2 + m.shape[1] ** 3 // 6
 
     def start(self, x):

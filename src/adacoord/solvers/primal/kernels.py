@@ -82,8 +82,23 @@ def _step(rows, data, start, stop, slopes, shift, x, square, l1, l2, low, high):
 
 @jit
 def sweep(
-    colptr, rows, data, order, x, slopes, h, squares, sums, total, mass, l1, l2, positive,
-    frequency, average, eta,
+    colptr,
+    rows,
+    data,
+    order,
+    x,
+    slopes,
+    h,
+    squares,
+    sums,
+    total,
+    mass,
+    l1,
+    l2,
+    positive,
+    frequency,
+    average,
+    eta,
 ):
     """A step on each column of ``order``; (total, decrease of the model, entries touched, mean
     decrease, sign changes).
@@ -99,8 +114,18 @@ def sweep(
         j = np.uint64(order[t])
         start, stop = colptr[j], colptr[j + one]
         new, gain = _step(
-            rows, data, start, stop, slopes, sums[j] * (total / mass), x[j],
-            spread(squares[j], sums[j], mass) + l2, l1, l2, low, high,
+            rows,
+            data,
+            start,
+            stop,
+            slopes,
+            sums[j] * (total / mass),
+            x[j],
+            spread(squares[j], sums[j], mass) + l2,
+            l1,
+            l2,
+            low,
+            high,
         )
         touched += stop - start
         if new != x[j]:

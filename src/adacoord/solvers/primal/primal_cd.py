@@ -39,7 +39,17 @@ class ColumnDescent(Solver):
 
     #: The model is of point, c, z (and ``before``, the x it started from).
     _state: ClassVar[tuple[str, ...]] = (
-        "point", "c", "z", "slopes", "h", "squares", "sums", "total", "mass", "cautious")
+        "point",
+        "c",
+        "z",
+        "slopes",
+        "h",
+        "squares",
+        "sums",
+        "total",
+        "mass",
+        "cautious",
+    )
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
@@ -91,16 +101,20 @@ class ColumnDescent(Solver):
     def _loss(self, dz=None, t=0.0) -> float:
         """The mean loss at z + t dz."""
         loss, dz = self.problem.loss, self.z if dz is None else dz
-        return mean_loss(
-            loss.code, *loss.constants, self.z, dz, t, self.problem.b, self.row_weight
-        )
+        return mean_loss(loss.code, *loss.constants, self.z, dz, t, self.problem.b, self.row_weight)
 
     def _linearise(self) -> None:
         """Slopes (and curvatures) of the losses at z."""
         p = self.problem
         floor = (1.0 if self.cautious else FLOOR) / p.loss.gamma
         self.total, mass = linearise(
-            p.loss.code, *p.loss.constants, self.z, p.b, self.row_weight, floor, self.slopes,
+            p.loss.code,
+            *p.loss.constants,
+            self.z,
+            p.b,
+            self.row_weight,
+            floor,
+            self.slopes,
             self.h,
         )
         self.mass = mass if p.intercept else np.inf
@@ -109,7 +123,13 @@ class ColumnDescent(Solver):
     def _model(self) -> tuple:
         """What the kernels take to work on the model."""
         return (
-            self.point, self.slopes, self.h, self.squares, self.sums, self.total, self.mass,
+            self.point,
+            self.slopes,
+            self.h,
+            self.squares,
+            self.sums,
+            self.total,
+            self.mass,
             *self.problem.penalty.arguments,
         )
 
@@ -164,7 +184,8 @@ class CoordinateDescent(ColumnDescent):
         super().__init__(problem, rng, start)
         if order not in ORDERS:
             raise ValueError(
-                f"order={order!r}: not an order of columns; use one of {', '.join(ORDERS)}")
+                f"order={order!r}: not an order of columns; use one of {', '.join(ORDERS)}"
+            )
         self.adapts, d = order == "frequencies", problem.d
         self.frequency, self.accumulators = np.ones(d if self.adapts else 0), np.empty(0)
         self.word, self.average, self.visits = np.zeros(1, dtype=np.uint64), 0.0, 0
@@ -178,8 +199,14 @@ class CoordinateDescent(ColumnDescent):
     def _pass(self):
         before, eta = self.point.copy(), 0.0
         if self.adapts:
-            size = schedule(self._everything, before.size, self.frequency, self.accumulators,
-                            self._room, self.word)
+            size = schedule(
+                self._everything,
+                before.size,
+                self.frequency,
+                self.accumulators,
+                self._room,
+                self.word,
+            )
             self.order, eta = self._room[:size], 1.0 / before.size if self.visits else 0.0
         self._linearise()
         if not self.quadratic:

@@ -67,9 +67,24 @@ class WorkingSetDescent(ColumnDescent):
     name = "acf"
     check_cost = 4.0
     _state = (
-        *ColumnDescent._state, "phase", "set", "before", "spent", "models", "sweeps", "first",
-        "frequency", "accumulator", "random", "average", "learning", "dual", "gap", "estimate",
-        "most", "set_entries",
+        *ColumnDescent._state,
+        "phase",
+        "set",
+        "before",
+        "spent",
+        "models",
+        "sweeps",
+        "first",
+        "frequency",
+        "accumulator",
+        "random",
+        "average",
+        "learning",
+        "dual",
+        "gap",
+        "estimate",
+        "most",
+        "set_entries",
     )
 
     def __init__(self, problem, rng, start=None):
@@ -184,16 +199,22 @@ class WorkingSetDescent(ColumnDescent):
             self.set, size, self.frequency, self.accumulator, self._order, self.random
         )
         self.total, lowered, touched, self.average, flips = sweep(
-            *self.columns.arrays, self._order[:visits], *self._model, self.frequency,
-            self.average, 1.0 / size if self.learning and size else 0.0,
+            *self.columns.arrays,
+            self._order[:visits],
+            *self._model,
+            self.frequency,
+            self.average,
+            1.0 / size if self.learning and size else 0.0,
         )
         self._charge(int(touched))
         if not self.learning:
             self.average, self.learning = lowered / max(size, 1), True
         self.sweeps += 1
         self.first = self.first or lowered
-        if self.sweeps < self.most and lowered > 0.0 and (
-            self.quadratic or lowered > LITTLE * self.first
+        if (
+            self.sweeps < self.most
+            and lowered > 0.0
+            and (self.quadratic or lowered > LITTLE * self.first)
         ):
             return
         if self.sweeps == SWEEPS and flips == 0 and lowered > SLOW**SWEEPS * self.first:

@@ -46,8 +46,17 @@ class AdaSPDC(PrimalDual):
     """
 
     name = "adaspdc"
-    _state = (*PrimalDual._state, "iterations", "sampler_seed", "frozen", "shortest", "best_gap",
-              "best_x", "best_y", "best_c")
+    _state = (
+        *PrimalDual._state,
+        "iterations",
+        "sampler_seed",
+        "frozen",
+        "shortest",
+        "best_gap",
+        "best_x",
+        "best_y",
+        "best_c",
+    )
     best_gap: float
     best_x: np.ndarray
     best_y: np.ndarray

@@ -42,8 +42,19 @@ class APDC(PrimalDual):
 
     name = "apdc"
     check_cost = 0.5
-    _state = (*PrimalDual._state, "liveliness", "accumulators", "rho", "coupling", "adaptive",
-              "strikes", "best_gap", "best_x", "best_y", "best_c")
+    _state = (
+        *PrimalDual._state,
+        "liveliness",
+        "accumulators",
+        "rho",
+        "coupling",
+        "adaptive",
+        "strikes",
+        "best_gap",
+        "best_x",
+        "best_y",
+        "best_c",
+    )
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
@@ -130,9 +141,7 @@ class APDC(PrimalDual):
         self._load(self.best_x)
 
 
-def static_rates(
-    norms: np.ndarray, lam: float, gamma: float
-) -> tuple[float, float, np.ndarray]:
+def static_rates(norms: np.ndarray, lam: float, gamma: float) -> tuple[float, float, np.ndarray]:
     """(mu, tau0, p0) of the module's docstring, mu by bisection."""
     N, squares = norms.size, norms**2
 

@@ -45,7 +45,14 @@ class PrimalDual(Solver):
 
     check_cost = 0.4
     _state: ClassVar[tuple[str, ...]] = (
-        "stage", "stage_began", "stage_over", "growth", "center_x", "center_y", "bias")
+        "stage",
+        "stage_began",
+        "stage_over",
+        "growth",
+        "center_x",
+        "center_y",
+        "bias",
+    )
 
     def __init__(self, problem, rng, start=None, batch_size=1):
         super().__init__(problem, rng, start)
@@ -103,8 +110,11 @@ class PrimalDual(Solver):
         if self.stage >= 0:
             length = self.passes - self.stage_began
             self.growth *= (
-                FAST_GROWTH if length <= SHORT
-                else SLOW_GROWTH if length < self._patience() else DECLINE
+                FAST_GROWTH
+                if length <= SHORT
+                else SLOW_GROWTH
+                if length < self._patience()
+                else DECLINE
             )
         self.stage += 1
         self.stage_began, self.stage_over = self.passes, False
@@ -220,10 +230,17 @@ class PrimalDual(Solver):
         if starts is None:
             starts = np.append(np.arange(0, order.size, self.batch_size), order.size)
         self.primal.run(
-            order, starts,
+            order,
+            starts,
             (problem.b, self.weight, sigma, kappa),
-            (self.y, self._moves, self.center_y, self.delta_y, problem.loss.code,
-             *problem.loss.constants),
+            (
+                self.y,
+                self._moves,
+                self.center_y,
+                self.delta_y,
+                problem.loss.code,
+                *problem.loss.constants,
+            ),
             (one_each(tau, starts.size - 1), one_each(theta, starts.size - 1)),
             self.g,
             (self.beta, self.bias, self._change),

@@ -84,8 +84,30 @@ def _dense_row_step(data, start, x, xbar, u, along, average, tau, theta, l1, lam
 
 @jit
 def dense_blocks(
-    indptr, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
-    tau, theta, l1, lam, positive, beta, bias, change, x, xbar, u, direction,
+    indptr,
+    data,
+    order,
+    starts,
+    b,
+    weight,
+    sigma,
+    kappa,
+    y,
+    moves,
+    center,
+    delta,
+    tau,
+    theta,
+    l1,
+    lam,
+    positive,
+    beta,
+    bias,
+    change,
+    x,
+    xbar,
+    u,
+    direction,
 ):
     """x, xbar, u and direction have shape (K, d): a class is a vector."""
     one, inv_n = np.uint64(1), bias[3, 0]
@@ -97,16 +119,24 @@ def dense_blocks(
             i = np.uint64(order[t])
             for k in range(width):
                 z[k] = beta * bias[1, k] + row_dot(None, data, indptr[i], indptr[i + one], xbar[k])
-            block_dual_step(
-                i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first]
-            )
+            block_dual_step(i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first])
         if last - first == 1:
             i = np.uint64(order[first])
             for k in range(width):
                 g = change[0, k]
                 _dense_row_step(
-                    data, indptr[i], x[k], xbar[k], u[k], g * kappa[i], g * inv_n,
-                    tau[n], theta[n], l1, lam, positive,
+                    data,
+                    indptr[i],
+                    x[k],
+                    xbar[k],
+                    u[k],
+                    g * kappa[i],
+                    g * inv_n,
+                    tau[n],
+                    theta[n],
+                    l1,
+                    lam,
+                    positive,
                 )
         else:
             for k in range(width):
@@ -158,8 +188,29 @@ def flush_blocks(indptr, indices, data, pending, scales, s, G, zu):
 
 @jit
 def scaled_blocks(
-    indptr, indices, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
-    tau, theta, lam, beta, bias, change, zu, pending, scales, scale,
+    indptr,
+    indices,
+    data,
+    order,
+    starts,
+    b,
+    weight,
+    sigma,
+    kappa,
+    y,
+    moves,
+    center,
+    delta,
+    tau,
+    theta,
+    lam,
+    beta,
+    bias,
+    change,
+    zu,
+    pending,
+    scales,
+    scale,
 ):
     """``scale`` is (s, G, keep, pull): xbar = keep X - pull U + e, with keep = 1 - theta lambda tau
     and pull = theta tau of the step before (1 and 0 where xbar is x).
@@ -182,9 +233,7 @@ def scaled_blocks(
             block_dot(indices, data, indptr[i], indptr[i + one], zu, dots)
             for k in range(width):
                 z[k] = keep * s * dots[k] - (keep * G + pull) * dots[k + width] + beta * bias[1, k]
-            block_dual_step(
-                i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first]
-            )
+            block_dual_step(i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first])
         if pull > 0.0:
             add_pending_blocks(indptr, indices, data, pending, scales, -1.0, zu)
         q = 1.0 / (1.0 + lam * tau[n])
@@ -236,8 +285,31 @@ def _present(j, width, xu, before, since, until, clock, missed, l1, positive):
 
 @jit
 def stamped_blocks(
-    indptr, indices, data, order, starts, b, weight, sigma, kappa, y, moves, center, delta,
-    l1, positive, beta, bias, change, xu, before, direction, stamp, time, clock, missed,
+    indptr,
+    indices,
+    data,
+    order,
+    starts,
+    b,
+    weight,
+    sigma,
+    kappa,
+    y,
+    moves,
+    center,
+    delta,
+    l1,
+    positive,
+    beta,
+    bias,
+    change,
+    xu,
+    before,
+    direction,
+    stamp,
+    time,
+    clock,
+    missed,
 ):
     """Begins at ``time`` and returns the time it ends at; ``clock`` holds tau and theta by time.
 
@@ -269,9 +341,7 @@ def stamped_blocks(
                 else:
                     for k in range(width):
                         z[k] += a * (xu[j, k] + ahead * (xu[j, k] - before[j, k]))
-            block_dual_step(
-                i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first]
-            )
+            block_dual_step(i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first])
         tau, q = clock[time, 1], clock[time, 2]
         low, high = dead_zone(tau * l1, positive)
         time += 1

@@ -93,8 +93,16 @@ class _DenseBlocks(BlockPrimal):
 
     def run(self, order, starts, rows, duals, steps, penalty, intercept):
         dense_blocks(
-            self.matrix.indptr, self.matrix.data, order, starts, *rows, *duals[:4], *steps,
-            *penalty.arguments, *intercept, *self.state["vectors"],
+            self.matrix.indptr,
+            self.matrix.data,
+            order,
+            starts,
+            *rows,
+            *duals[:4],
+            *steps,
+            *penalty.arguments,
+            *intercept,
+            *self.state["vectors"],
         )
 
 
@@ -154,8 +162,18 @@ class _SparseBlocks(BlockPrimal):
             s["scale"][5] = STAMPED
         if s["scale"][5] == SCALED:
             scaled_blocks(
-                *self.matrix.arrays, order, starts, *rows, *duals[:4], *steps, lam, *intercept,
-                s["xu"], s["pending"], s["scales"], s["scale"][:4],
+                *self.matrix.arrays,
+                order,
+                starts,
+                *rows,
+                *duals[:4],
+                *steps,
+                lam,
+                *intercept,
+                s["xu"],
+                s["pending"],
+                s["scales"],
+                s["scale"][:4],
             )
             return
         clock, done = self._clock, 0
@@ -164,9 +182,20 @@ class _SparseBlocks(BlockPrimal):
             self._shrinkage = l1, positive
             fit = clock.set(tau[done:], theta[done:], lam, s["scale"][4])
             clock.time = stamped_blocks(
-                *self.matrix.arrays, order, starts[done : done + fit + 1], *rows, *duals[:4],
-                l1, positive, *intercept, s["xu"], s["before"], self._direction, self._stamp,
-                clock.time, *clock.tables,
+                *self.matrix.arrays,
+                order,
+                starts[done : done + fit + 1],
+                *rows,
+                *duals[:4],
+                l1,
+                positive,
+                *intercept,
+                s["xu"],
+                s["before"],
+                self._direction,
+                self._stamp,
+                clock.time,
+                *clock.tables,
             )
             done += fit
             s["scale"][4] = theta[done - 1]
@@ -176,13 +205,21 @@ class _SparseBlocks(BlockPrimal):
         if s["scale"][5] == SCALED:
             if s["scale"][0] != 1.0 or s["scale"][1] != 0.0:
                 flush_blocks(
-                    *self.matrix.arrays, s["pending"], s["scales"], s["scale"][0], s["scale"][1],
+                    *self.matrix.arrays,
+                    s["pending"],
+                    s["scales"],
+                    s["scale"][0],
+                    s["scale"][1],
                     s["xu"],
                 )
                 s["scale"][:2] = 1.0, 0.0
         elif self._clock.time > 0:
             settle_blocks(
-                s["xu"], s["before"], self._stamp, self._clock.time, *self._clock.tables,
+                s["xu"],
+                s["before"],
+                self._stamp,
+                self._clock.time,
+                *self._clock.tables,
                 *self._shrinkage,
             )
             self._clock.time = 0

@@ -50,9 +50,21 @@ class SPDC(PrimalDual):
     name = "spdc"
     _state = (*PrimalDual._state, "iterations", "sampler_seed", "weights", "before")
 
-    def __init__(self, problem, rng, start=None, *, sampling="uniform", steps="practical",
-                 batch_size=1, alpha=None, kappa=0.5, delta=(0.2, 0.8), delta_passes=None,
-                 rho=None):
+    def __init__(
+        self,
+        problem,
+        rng,
+        start=None,
+        *,
+        sampling="uniform",
+        steps="practical",
+        batch_size=1,
+        alpha=None,
+        kappa=0.5,
+        delta=(0.2, 0.8),
+        delta_passes=None,
+        rho=None,
+    ):
         adaptive = sampling in ("adaptive", "ideal")
         _check_options(sampling, steps, batch_size, alpha, adaptive)
         check_mixture(delta, kappa, 1 if delta_passes is None else delta_passes)
@@ -136,8 +148,16 @@ class SPDC(PrimalDual):
             xbar = x + theta * (x - self.before)
             z = self.problem.predict(xbar, self.beta * self.bias[1])
             frequency = ideal_frequencies(
-                self.problem, self.rows, self.weight, base, z, self.y, delta, self.ais.kappa,
-                self.delta_y, self.center_y,
+                self.problem,
+                self.rows,
+                self.weight,
+                base,
+                z,
+                self.y,
+                delta,
+                self.ais.kappa,
+                self.delta_y,
+                self.center_y,
             )
             self.operations += self.problem.matrix.nnz  # for A xbar
             k = int(np.searchsorted(np.cumsum(frequency), self.rng.random() * frequency.sum()))
@@ -189,8 +209,9 @@ def _check_options(sampling, steps, batch_size, alpha, adaptive):
 def _check_rho(rho, steps):
     if rho is None:
         return
-    if isinstance(rho, bool) or not (isinstance(rho, (int, float, np.number))
-                                    and 0.0 <= rho < np.inf):
+    if isinstance(rho, bool) or not (
+        isinstance(rho, (int, float, np.number)) and 0.0 <= rho < np.inf
+    ):
         raise ValueError(
             f"rho={rho!r}: the constant of Assumption 1 must be a finite number, zero or more"
         )

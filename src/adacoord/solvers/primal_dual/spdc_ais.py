@@ -51,14 +51,23 @@ class Adaptive:
         As in :class:`~adacoord.solvers.primal_dual.spdc.SPDC`.
     """
 
-    def __init__(self, n: int, kappa: float, delta: tuple[float, float],
-                 delta_passes: int | None, rho: float | None):
+    def __init__(
+        self,
+        n: int,
+        kappa: float,
+        delta: tuple[float, float],
+        delta_passes: int | None,
+        rho: float | None,
+    ):
         self.n, self.kappa, self.delta_passes, self.rho = n, float(kappa), delta_passes, rho
         self.low, self.high = float(delta[0]), float(delta[1])
         self.tree = tree_build(np.ones(n))
         size = max(min(n // SHARE, PIECE), 1)
         self._scratch = (
-            np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.uint64), np.zeros(size)
+            np.zeros(size, np.int64),
+            np.zeros(size),
+            np.zeros(size, np.uint64),
+            np.zeros(size),
         )
 
     def steps(self, rule: str, norms: np.ndarray, lam: float, gamma: float) -> Steps:
@@ -87,8 +96,9 @@ class Adaptive:
             horizon = min(max(math.log(1e6) / (self.n * rate), SHORTEST), LONGEST)
         return share((self.low, self.high), passes, horizon)
 
-    def draw(self, delta: float, random: np.ndarray, rows: np.ndarray, base: np.ndarray,
-             shorter: bool) -> tuple:
+    def draw(
+        self, delta: float, random: np.ndarray, rows: np.ndarray, base: np.ndarray, shorter: bool
+    ) -> tuple:
         """What a primal point needs to run a pass by :func:`choose` and :func:`learn`."""
         return self.tree, delta, self.kappa, random, rows, base, shorter, self._scratch
 

@@ -162,12 +162,25 @@ class StampedPrimal:
             here = self.state["vectors"], self._stamp, clock.time
             if draw is None:
                 clock.time = stamped_pass(
-                    *matrix, order, starts[done : done + fit + 1], *rows, *duals, *rest, *here,
+                    *matrix,
+                    order,
+                    starts[done : done + fit + 1],
+                    *rows,
+                    *duals,
+                    *rest,
+                    *here,
                     *clock.tables,
                 )
             else:  # batches of one row
                 clock.time = adaptive_stamped(
-                    draw, matrix, order[done : done + fit], starts, rows, duals, rest, *here,
+                    draw,
+                    matrix,
+                    order[done : done + fit],
+                    starts,
+                    rows,
+                    duals,
+                    rest,
+                    *here,
                     clock.tables,
                 )
             done += fit
@@ -175,7 +188,10 @@ class StampedPrimal:
 
     def settle(self):
         settle_stamped(
-            self.state["vectors"], self._stamp, self._clock.time, *self._clock.tables,
+            self.state["vectors"],
+            self._stamp,
+            self._clock.time,
+            *self._clock.tables,
             *self._shrinkage,
         )
         self._clock.time = 0

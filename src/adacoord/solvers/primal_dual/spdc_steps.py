@@ -64,9 +64,7 @@ def weighted_steps(
     return Steps(tau, m * sigma / (N * p), theta)
 
 
-def practical_steps(
-    norms: np.ndarray, p: np.ndarray, m: int, lam: float, gamma: float
-) -> Steps:
+def practical_steps(norms: np.ndarray, p: np.ndarray, m: int, lam: float, gamma: float) -> Steps:
     """tau sigma_i R_i^2 = c N p_i/m, with tau where the primal and the slowest dual rate meet.
 
     A step contracts the primal part by mu = 2 lambda tau/(1 + 2 lambda tau) and row i's part by
