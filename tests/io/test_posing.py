@@ -25,14 +25,16 @@ def taken(targets, **how):
             [1, 2, 3] * LEAST_ROWS,
             "multinomial",
             [1, 2, 3],
-            "3 whole-number targets (1, 2, 3), each on 5 rows or more: taken as classes; if they are "
+            "3 whole-number targets (1, 2, 3), each on 5 rows or more: taken as classes; if "
+            "they are "
             "quantities, say --loss squared",
         ),
         (
             [1, 2, 3] * LEAST_ROWS + [4],
             "squared",
             None,
-            "4 whole-number targets (1, 2, 3, 4): taken as quantities, for a regression, because the "
+            "4 whole-number targets (1, 2, 3, 4): taken as quantities, for a regression, "
+            "because the "
             "value 4 is on 1 row only; if they are classes, say --loss multinomial",
         ),
         (

@@ -117,14 +117,12 @@ class CrossValidated:
         if not short.any():
             return ""
         gaps = np.stack([w.gaps for w in walks])[short]
-        worst = (
-            ""
-            if np.isnan(gaps).all()
-            else (
-                f"; the worst has a relative gap of {np.nanmax(gaps):.2e}, tol={self.tol:g} was asked "
-                "for"
+        worst = ""
+        if not np.isnan(gaps).all():
+            worst = (
+                f"; the worst has a relative gap of {np.nanmax(gaps):.2e}, "
+                f"tol={self.tol:g} was asked for"
             )
-        )
         return (
             f"{short.sum()} of {short.size} points of the folds' paths stopped early{worst}. Raise "
             "max_iter or tol, or leave out the weakest penalties."

@@ -178,7 +178,8 @@ def figure(lab: Lab, solver: str) -> Findings:
         [
             "Lines: the print's steps, the multiplier tuned for each sampling (named in the table, "
             "US, LIS, AIS); dashes: the package's own steps.",
-            "The ratios are of passes to the level that both runs have reached, no lower than 1e-8. A "
+            "The ratios are of passes to the level that both runs have reached, no lower "
+            "than 1e-8. A "
             "pass is as many entries touched as A has; the paper does not define its epoch.",
         ],
     )
