@@ -149,8 +149,8 @@ def table3(lab: Lab) -> Findings:
         ],
         remarks=[
             "E2006-tfidf is not at hand, and left out.",
-            'Runs marked ">" had not finished when they were given up, and count with what they had '
-            "spent; where neither finished the pair is left out.",
+            'Runs marked ">" had not finished when they were given up, and count with what they '
+            "had spent; where neither finished the pair is left out.",
         ],
     )
 
