@@ -229,7 +229,10 @@ def _judge_history(one: Case, result, certified: bool, fail) -> None:
     if result.passes > MAX_PASSES or result.passes != h.passes[-1]:
         fail("too long", f"passes={result.passes}, max_passes={MAX_PASSES}")
     n, d = one.A.shape
-    side = (min(n, d) + 1) * (int(one.b.max()) + 1 if one.loss == "multinomial" else 1)
+    # Newton's systems: of one number per row on the smaller side, of classes on the columns
+    side = min(n, d) + 1
+    if one.loss == "multinomial":
+        side = (d + 1) * (int(one.b.max()) + 1)
     allowed = (MAX_PASSES + 10) * (PASS * n * d + side**3)
     if h.operations[-1] > allowed:
         fail("too long", f"operations={h.operations[-1]}, {allowed:.0f} are plenty")

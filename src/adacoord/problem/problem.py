@@ -103,10 +103,14 @@ class Problem:
 
     def predict(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> np.ndarray:
         """z = A x + c."""
-        z = self.matrix.dot(self._check_x(x))
-        if np.isscalar(intercept) and intercept == 0.0:
-            return z
-        return z + self._check_intercept(intercept)
+        x = self._check_x(x)
+        if not (np.isscalar(intercept) and intercept == 0.0):
+            intercept = self._check_intercept(intercept)
+        return self.predictions(x, intercept)
+
+    def predictions(self, x: np.ndarray, intercept: float | np.ndarray) -> np.ndarray:
+        """The same for a solver's own points, which may have diverged: not checked."""
+        return self.matrix.dot(x) + intercept
 
     def primal(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> float:
         """P(x, c)."""

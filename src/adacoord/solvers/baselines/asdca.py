@@ -87,7 +87,7 @@ class AcceleratedSDCA(StochasticDualCoordinateAscent):
 
     def _inner_gap(self) -> float:
         problem, rows = self.problem, self.rows
-        z = problem.predict(self.x, self.c)[rows]
+        z = problem.predictions(self.x, self.c)[rows]
         self.operations += problem.matrix.nnz
         y, b, loss = self.y[rows], problem.b[rows], problem.loss
         terms = loss.value(z, b) + loss.conjugate(y, b) - y * z

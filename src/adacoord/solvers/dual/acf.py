@@ -121,7 +121,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
     def _turn(self):
         """From coordinates to Newton steps."""
         self.newton_x, self.center = self.x, self.y.copy()
-        self.z = self.problem.predict(self.newton_x, self.c)
+        self.z = self.problem.predictions(self.newton_x, self.c)
         self.sigma = self.first_sigma
 
     def _step(self):

@@ -220,7 +220,7 @@ class SmallNewton(Solver):
                 if self.inner.passes >= RUN_ON:
                     self._turn_dense(ROUND)
                 return
-            z = self.inner.problem.predict(self.inner.x, self.inner.intercept)
+            z = self.inner.problem.predictions(self.inner.x, self.inner.intercept)
             y = self.inner.problem.loss.derivative(z, self.inner.problem.b)
             self._move_to(Point(self.inner.x.copy(), self.inner.intercept, y))
             within = 0

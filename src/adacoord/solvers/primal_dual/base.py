@@ -174,7 +174,7 @@ class PrimalDual(Solver):
     def _dual_part(self, x: np.ndarray) -> float:
         """mean(phi(z) + phi*(y) - y z), z = A x."""
         problem = self.problem
-        z = problem.predict(x, self.intercept)[self.rows]
+        z = problem.predictions(x, self.intercept)[self.rows]
         b, y, w = problem.b[self.rows], self.y[self.rows], self.weight[self.rows]
         loss, delta, center = problem.loss, self.delta_y, self.center_y[self.rows]
         if delta > 0.0:  # phi of the perturbed loss is attained at its dual prox

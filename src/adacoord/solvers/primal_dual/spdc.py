@@ -146,7 +146,7 @@ class SPDC(PrimalDual):
         for _ in range(self.n_rows):
             x = self.primal.x
             xbar = x + theta * (x - self.before)
-            z = self.problem.predict(xbar, self.beta * self.bias[1])
+            z = self.problem.predictions(xbar, self.beta * self.bias[1])
             frequency = ideal_frequencies(
                 self.problem,
                 self.rows,
