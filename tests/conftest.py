@@ -62,29 +62,36 @@ def make_data():
 
 
 @pytest.fixture
-def interrupted_at():
-    """``interrupted_at(step, file, function)``: Ctrl-C at any moment at which Python may hear it.
+def signal_steps():
+    """``signal_steps(place, function, interrupt=-1)``: (what it returns, steps it took).
 
-    Calls the function and raises KeyboardInterrupt at a step of a file's code; False past the last.
-    The steps are those at which Python looks for signals: the start of a function, the end of a
-    call, the end of a loop's turn.
+    The steps are those at which Python looks for signals, in the files whose names begin with
+    ``place``: the start of a function, the end of a call, the end of a loop's turn.  At the step
+    ``interrupt`` Ctrl-C is raised; if it comes out of the function, that returns None.  (Lines
+    would not do: on the way out of a ``with`` its line comes again, where no signal is heard.)
     """
-    return _interrupted_at
+    return _signal_steps
 
 
-def _interrupted_at(step: int, file: str, function) -> bool:
-    left, last = step, {}
+@pytest.fixture
+def interrupted_at():
+    """``interrupted_at(step, file, function)``: Ctrl-C at a step of a file; False past the last."""
+    return lambda step, file, function: _signal_steps(file, function, step)[1] > step
+
+
+def _signal_steps(place: str, function, interrupt: int = -1):
+    count, last = 0, {}
 
     def trace(frame, event, _):
-        nonlocal left
-        if frame.f_code.co_filename != file:
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(place):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
             before, last[frame] = last.get(frame, ""), _opcodes(frame.f_code)[frame.f_lasti]
         if event == "call" or (event == "opcode" and before.startswith(("CALL", "JUMP_BACKWARD"))):
-            left -= 1
-            if left < 0:
+            count += 1
+            if count - 1 == interrupt:
                 sys.settrace(None)
                 last.clear()
                 raise KeyboardInterrupt
@@ -93,12 +100,11 @@ def _interrupted_at(step: int, file: str, function) -> bool:
     before = sys.gettrace()
     try:
         sys.settrace(trace)
-        function()
+        return function(), count
     except KeyboardInterrupt:
-        pass
+        return None, count
     finally:
         sys.settrace(before)
-    return left < 0
 
 
 @cache
