@@ -13,6 +13,7 @@ from adacoord.problem.losses import LOSSES
 from adacoord.solvers.newton import size
 from adacoord.solvers.newton.active_set import ActiveSet
 from adacoord.solvers.newton.dense import DenseNewton
+from adacoord.solvers.newton.dense_kernels import descend
 from adacoord.solvers.newton.small import rounded
 
 
@@ -244,3 +245,37 @@ def test_least_norm_without_a_penalty(shape, intercept, weighted):
     peer = LinearRegression(fit_intercept=intercept).fit(A, b, w)
     np.testing.assert_allclose(r.x, peer.coef_, atol=1e-12)
     np.testing.assert_allclose(r.intercept, peer.intercept_, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["huber", "log_cosh"])
+def test_as_many_coefficients_as_rows(loss):
+    """A support that is as large as the rows allow, where coordinate descent crawls for ever."""
+    rng = np.random.default_rng(60)
+    A = rng.standard_normal((60, 400))
+    b = A @ (rng.standard_normal(400) * (rng.random(400) < 0.3)) + rng.standard_normal(60)
+    p = ac.Problem(A, b, loss, l2=1.0)
+    p = p.with_penalty(l1=0.03 * p.l1_max(), l2=0.0)
+    r = solve(p, tol=1e-9, max_passes=300)
+    assert r.status == "converged" and r.solver == "newton"
+    assert np.count_nonzero(r.x) >= 59
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("rank", [4, 12, 30])
+def test_the_least_point_of_a_model_by_active_sets(rank, positive):
+    """Against coordinate descent with all the sweeps it wants."""
+    rng = np.random.default_rng(rank)
+    A, b = rng.standard_normal((rank, 20)), rng.standard_normal(rank)
+    problem = ac.Problem(A, b, l1=0.05, positive=positive)
+    newton = DenseNewton(problem)
+    newton.begin(np.zeros(20), 0.0, (problem.loss.code, *problem.loss.constants), b)
+    newton._curve(newton.bent, newton.law)
+    gradient = newton._work[2][:20].copy()
+    step = newton._exactly(np.zeros(20), gradient, np.zeros(20))
+    x, slopes = np.zeros(20), gradient.copy()
+    descend(newton.H, slopes, x, 0.05, positive, 20_000)
+
+    def model(s):
+        return gradient @ s + 0.5 * s @ newton.H @ s + 0.05 * np.abs(s).sum()
+
+    assert model(step) <= model(x) + 1e-12 and (not positive or (step >= 0.0).all())

@@ -37,6 +37,8 @@ COLUMNS = 128
 MOST_COLUMNS = 1000
 #: Steps of one attempt.
 STEPS = 200
+#: Steps after which the least points of models are found by active sets, and the changes of a set.
+STRUGGLE, MOST_CHANGES = 20, 400
 #: A step that changes less than this share of x and z is the last; H is kept below the other.
 LAST, SHORT = 1e-11, 1e-3
 #: Sweeps of coordinate descent on a model before a look at the signs; twice as many before the
@@ -241,6 +243,8 @@ class DenseNewton:
             before, signs, sweeps = signs, np.sign(new), 2 * sweeps
             if (signs == before).all():
                 step = self._on_support(x, reduced, signs)
+        if step is None and self.taken >= STRUGGLE:
+            step = self._exactly(x, reduced, new)
         self.exact = step is not None
         if step is None:
             step = new - x
@@ -268,6 +272,45 @@ class DenseNewton:
         beyond = penalty.slack(slopes) < -1e-9 * np.max(np.abs(slopes), initial=0.0)
         right = np.sign(x + step) == signs
         return step if right.all() and not beyond[signs == 0.0].any() else None
+
+    def _exactly(self, x, gradient, new):
+        """The step to the model's least point by active sets, from ``new``; None without an end.
+
+        The least point of the signs, as far as they allow: one that stops it leaves the set, and
+        the zero that is furthest beyond its threshold joins it.  Sets as large as the number of
+        rows, where coordinate descent crawls for ever, have a flat direction: along that, to the
+        next zero.
+        """
+        penalty, H = self.problem.penalty, self.H
+        point, signs = new.copy(), np.sign(new)
+        for _ in range(MOST_CHANGES):
+            S = np.flatnonzero(signs)
+            slopes = gradient + H @ (point - x)
+            if S.size:
+                part, right = H[np.ix_(S, S)], -(slopes[S] + penalty.l1 * signs[S])
+                factor, most = definite(part), 1.0
+                if factor is None:
+                    flat, most = np.linalg.eigh(part)[1][:, 0], np.inf
+                    move = flat if float(right @ flat) >= 0.0 else -flat
+                else:
+                    move = factor.solve(right)
+                back = move * signs[S] < 0.0
+                reach = np.where(back, -point[S] / np.where(back, move, 1.0), np.inf)
+                first = int(np.argmin(reach))
+                t = min(most, float(reach[first]))
+                if not np.isfinite(t):
+                    return None
+                point[S] += t * move
+                if t < most:
+                    point[S[first]] = signs[S[first]] = 0.0
+                    continue
+                slopes = gradient + H @ (point - x)
+            slack = np.where(signs == 0.0, penalty.slack(slopes), np.inf)
+            worst = int(np.argmin(slack))
+            if slack[worst] >= -1e-10 * np.max(np.abs(slopes)):
+                return point - x
+            signs[worst] = -np.sign(slopes[worst])
+        return None
 
     # ---- lines --------------------------------------------------------------------------
 
