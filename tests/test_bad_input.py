@@ -466,6 +466,7 @@ def odd_forms():
 ODD = {name: (A, b) for name, A, b in odd_forms()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "solver, loss",
     [

@@ -151,6 +151,7 @@ def test_a_row_says_what_is_only_a_bound(ours, certified, peer, at_least, bound,
     assert row["ratio"] == pytest.approx(ratio)
 
 
+@pytest.mark.slow
 def test_late_and_failing_contenders_are_told_apart(tmp_path):
     path = tmp_path / "task.pkl"
     path.write_bytes(pickle.dumps(tiny("logistic")))

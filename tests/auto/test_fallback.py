@@ -178,6 +178,7 @@ def test_only_auto_isrulesed(pick):
     assert asked.history.switched is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
 def test_a_right_pick_is_left_alone(make_data, tol):
     losses = ("hinge", "smooth_hinge", "logistic", "squared", "huber")

@@ -62,6 +62,7 @@ def files(tmp_path):
     return tmp_path, A, label
 
 
+@pytest.mark.slow
 def test_fit_predict_info(files):
     folder, A, label = files
     done = adacoord(
@@ -103,6 +104,7 @@ def test_fit_predict_info(files):
     assert "2 classes: 3, 7" in done.stdout
 
 
+@pytest.mark.slow
 def test_defaults_follow_the_targets(files):
     folder, A, _ = files
     done = adacoord("fit", folder / "real.svm", "--model", folder / "r", "--quiet")
@@ -118,6 +120,7 @@ def test_defaults_follow_the_targets(files):
     np.testing.assert_allclose(model.coef_, x, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_unseen_columns_are_dropped_and_missing_ones_added(files):
     folder, A, label = files
     adacoord("fit", folder / "train.svm", "--model", folder / "m", "--quiet")
@@ -130,6 +133,7 @@ def test_unseen_columns_are_dropped_and_missing_ones_added(files):
         assert len(done.stdout.split()) == 400
 
 
+@pytest.mark.slow
 def test_not_converged_is_exit_3_and_still_writes(files):
     folder, *_ = files
     done = adacoord(
@@ -141,6 +145,7 @@ def test_not_converged_is_exit_3_and_still_writes(files):
     assert model.relative_gap_ > model.tol == 1e-6 and model.n_iter_ == 1
 
 
+@pytest.mark.slow
 def test_fit_without_a_penalty_says_that_nothing_is_certified(files):
     folder, *_ = files
     done = adacoord("fit", folder / "real.svm", "--l2", 0, "--model", folder / "m")
@@ -362,6 +367,7 @@ def test_compare_takes_several_labels(irises):
     assert "Multinomial()" in done.stderr and "taken as classes" in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_between_the_classes(irises):
     folder, *_ = irises
     process = subprocess.Popen(
@@ -399,6 +405,7 @@ def test_ctrl_c_between_the_classes(irises):
     assert load_model(folder / "m").coef_.shape == (3, 4)
 
 
+@pytest.mark.slow
 def test_one_class_in_the_test_file_is_enough(files):
     folder, A, label = files
     save_svmlight(folder / "seven.svm", A[label == 7], label[label == 7])
@@ -406,6 +413,7 @@ def test_one_class_in_the_test_file_is_enough(files):
     assert done.returncode == 0 and "test: accuracy" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interrupt", [False, True])
 def test_no_file_is_made_before_the_end(files, interrupt):
     """Killed while it trains: nothing stands at --model, nor beside it."""
@@ -455,6 +463,7 @@ def device(folder, name, minor):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="devices as Linux has them")
 def test_a_full_disk_loses_no_more_than_it_must(files):
     folder, *_ = files
@@ -497,6 +506,7 @@ def test_a_full_disk_loses_no_more_than_it_must(files):
     assert load_model(folder / "saved").loss == "logistic"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes that break are POSIX")
 @pytest.mark.parametrize("closed", ["pipe", "stdout", "both"])
 def test_nobody_reads_the_output(files, closed):
@@ -529,6 +539,7 @@ def test_nobody_reads_the_output(files, closed):
     assert (folder / "c.csv").read_text().startswith("solver")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout here")
 def test_outputs_to_standard_output(files):
     folder, *_ = files
@@ -560,6 +571,7 @@ def test_usage_error_is_exit_2():
     assert "Missing argument" in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_writes_the_best_point_so_far(files):
     folder, *_ = files
     process = subprocess.Popen(

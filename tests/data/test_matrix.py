@@ -248,6 +248,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["i2", "u4", ">i4", ">i8", "csc", "coo"])
 def test_assigned_indices(form):
     """SciPy makes sound int32 or int64 indices; assigned ones may be of any type, or broken."""

@@ -49,6 +49,7 @@ ESTIMATORS = [
 
 
 # a check makes 3 folds of 5 rows, of which scikit-learn's own splitter warns
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The least populated class in y has only 2 members")
 @parametrize_with_checks(ESTIMATORS)
 def test_estimator(estimator, check):

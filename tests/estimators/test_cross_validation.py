@@ -239,6 +239,7 @@ def test_scorers_of_ridge(diabetes):
 # ---- classifiers -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 @pytest.mark.parametrize("kind", ["dense", "csr"])
@@ -279,6 +280,7 @@ def test_scikit_learns_choice_of_C(name, kind, intercept, weighted, cancer):
     assert a.score(A, y) == pytest.approx(b.score(A, y), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("l1_ratios", [None, np.array([0.0, 0.3])], ids=["none", "two"])
 @pytest.mark.parametrize("classes", [2, 3])

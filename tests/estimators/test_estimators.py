@@ -138,7 +138,8 @@ def test_named_solvers_reach_the_same_optimum():
     for solver in ("apdc", "dcd", "spdc"):
         model = ac.LogisticRegression(solver=solver, tol=1e-12, max_iter=10**4).fit(X, y)
         assert model.solver_ == solver
-        same(model, auto)
+        # a gap of 1e-12 leaves six digits of a coefficient, not all of them
+        np.testing.assert_allclose(model.coef_, auto.coef_, rtol=0, atol=1e-5)
 
 
 def test_a_solver_that_cannot_is_refused_in_a_sentence():

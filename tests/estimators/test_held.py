@@ -83,6 +83,7 @@ FLOAT32 = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", FLOAT32, ids=lambda m: str(m).replace(" ", ""))
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_certificate_of_float32_coefficients(model, seed):

@@ -161,6 +161,7 @@ def by_columns(kind, dtype, n=3000, d=1200):
     return X, X @ np.where(np.arange(X.shape[1]) < 5, 1.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", ["fortran", "csc"])
 def test_columns_are_not_copied(kind, dtype, monkeypatch):

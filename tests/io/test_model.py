@@ -511,6 +511,7 @@ def killed_while_saving(path, stop_at, after=0.0):
     assert child.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
 @pytest.mark.parametrize("stop_at", ["fsync", "replace"])
 def test_kill_before_the_rename_leaves_the_old_file(tmp_path, stop_at):
@@ -524,6 +525,7 @@ def test_kill_before_the_rename_leaves_the_old_file(tmp_path, stop_at):
     assert os.listdir(tmp_path) == ["m.adacoord"]  # the next save cleans up
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
 def test_kill_at_any_time_leaves_a_whole_file(tmp_path):
     path = tmp_path / "m.adacoord"

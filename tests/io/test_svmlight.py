@@ -118,6 +118,7 @@ def data_file(name):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a2a", "heart_scale", "colon-cancer", "rcv1.subset.binary"])
 def test_real_files_as_scikit_learn(name):
     path = data_file(name)
@@ -319,6 +320,7 @@ def test_not_a_count(tmp_path, name, value):
         load_svmlight(written(tmp_path, "1 1:1\n"), **{name: value})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
 def test_a_file_that_expands_beyond_bounds(tmp_path, ending):
     text = b"1 1:1\n" * 4_000_000
@@ -342,6 +344,7 @@ def test_a_file_that_expands_beyond_bounds(tmp_path, ending):
         load_svmlight(path, max_bytes=len(text) - 1)
 
 
+@pytest.mark.slow
 def test_expansion_is_bounded_by_default(tmp_path):
     text = b"1" + b" " * (1 << 28)
     path = written(tmp_path, bz2.compress(text), "data.svm.bz2")

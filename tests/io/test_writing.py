@@ -139,6 +139,7 @@ print("after")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout here")
 @pytest.mark.parametrize("kind", ["pipe", "file", "append"])
 def test_standard_output_is_written_to(tmp_path, kind):
@@ -211,6 +212,7 @@ def child(path, seconds):
     return process
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     """Not what others are writing at the time, nor what has another name."""
     path = tmp_path / "m"

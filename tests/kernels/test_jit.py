@@ -136,6 +136,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, count", [("nbi", 100), ("nbc", 40)])
 def test_random_damage_costs_a_compilation_and_no_fit(tmp_path, kind, count):
     inherited = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
@@ -151,6 +152,7 @@ def test_random_damage_costs_a_compilation_and_no_fit(tmp_path, kind, count):
     assert done.stdout == "done\n", done.stderr
 
 
+@pytest.mark.slow
 def test_code_of_an_older_source_is_not_run(tmp_path):
     """Left where the index expects newer code, by a kill between its two writes."""
     script = """

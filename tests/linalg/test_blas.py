@@ -127,6 +127,7 @@ def test_a_number_a_thread(monkeypatch):
     assert seen == [1, 2, 1, 2] and library.get() == 2
 
 
+@pytest.mark.slow
 def test_same_bits_in_four_threads():
     """Each of the four leaves and enters while others compute."""
     out = run(
@@ -208,6 +209,7 @@ def test_an_interrupt_whose_traceback_is_kept(interrupted_at):
 # ---- children ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_children_of_a_fork_while_threads_fit():
     out = run(

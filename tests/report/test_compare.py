@@ -92,6 +92,7 @@ def test_bad_contenders(problem, text, words):
         contenders(text, problem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_solver_can_be_compared(name):
     rng = np.random.default_rng(1)

@@ -27,6 +27,7 @@ def shared_lab():
     return lab.Lab(quick=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENTRIES)
 def test_entry(name, shared_lab, monkeypatch, tmp_path):
     monkeypatch.setattr(lab, "_open", small)

@@ -42,7 +42,8 @@ def make(penalty, intercept, storage=np.asarray):
 
 def takes(name, penalty):
     try:
-        admit(make(penalty, True), name, {})
+        if name != "auto":
+            admit(make(penalty, True), name, {})
     except ValueError:
         return False
     return True

@@ -150,6 +150,7 @@ def test_passes_add_up(name, options, kind, storage):
     assert whole.passes == 75 and (name != "spdc" or not whole.perturbed or whole.stage >= 1)
 
 
+@pytest.mark.slow
 @CASES
 @STORAGES
 def test_state_continues_elsewhere(name, options, kind, storage):
@@ -323,6 +324,7 @@ def assert_consistent(problem, result):
     assert result.converged == (result.status == "converged")
 
 
+@pytest.mark.slow
 @STORAGES
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("intercept", [False, True])
@@ -435,6 +437,7 @@ print("status", r.status, r.passes, r.gap == r.primal - r.dual, problem.gap(r.x,
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVERS)
 def test_ctrl_c(name):
     """A signal in the middle of a long run, as a terminal sends it."""
@@ -457,6 +460,7 @@ def test_ctrl_c(name):
     assert last[3:] == ["True", "True"] and not err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_warm_start_from_a_solution_is_done_at_once(name, kind):

@@ -102,6 +102,7 @@ def naive_sag(A, b, loss, penalty, w, order, rows, W, beta, tau):
     return x[:d], beta * x[d], y
 
 
+@pytest.mark.slow
 @STORAGES
 @LOSSES
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -476,6 +477,7 @@ def test_hinge_is_refused(name):
         ac.solve(ac.Problem(A, b, "hinge", l2=0.1), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["asdca", "sag", "afg", "lbfgs", "pdhg"])
 def test_float32(name):
     A, b, _ = make("logistic", seed=2)

@@ -234,6 +234,7 @@ def test_iterates_past_the_resynchronisation():
         )
 
 
+@pytest.mark.slow
 def test_float32():
     A, b = make("squared")
     A = A.astype(np.float32)

@@ -339,6 +339,7 @@ def test_optimum_with_weights_and_intercept(sampling, storage):
     assert found.intercept == pytest.approx(c, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("shape", [(20, 20), (20, 60), (100, 40)])
 def test_correlated_columns(shape, sampling):
@@ -348,6 +349,7 @@ def test_correlated_columns(shape, sampling):
     run(ac.Problem(A, b, l2=1e-3), sampling=sampling, tol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("shape", [(1, 1), (1, 30), (30, 1), (5, 2)])
 def test_tiny(shape, sampling):
@@ -422,6 +424,7 @@ def test_start_is_where_it_starts():
     assert problem.gap(solver.x, solver.y, solver.intercept) < 1e-7
 
 
+@pytest.mark.slow
 def test_float32():
     A, b = make("squared")
     for storage in ("dense", "csr"):

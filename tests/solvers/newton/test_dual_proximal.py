@@ -90,6 +90,7 @@ def test_it_stays_at_the_optimum(loss):
     assert gap < 1e-10 and problem.gap(solver.x, solver.y) < 1e-10
 
 
+@pytest.mark.slow
 @STORAGES
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)

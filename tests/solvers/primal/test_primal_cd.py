@@ -336,6 +336,7 @@ def test_elastic_nets(name, storage, shape, positive, intercept):
             assert result.x[1] == 0.0  # the column of zeros
 
 
+@pytest.mark.slow
 @METHODS
 @STORAGES
 @pytest.mark.parametrize("shape", [(60, 20), (30, 80)])

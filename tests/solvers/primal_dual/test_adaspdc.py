@@ -218,6 +218,7 @@ def test_iterates_by_perturbation(kind, grouped, m, storage):
         assert_same(solver, naive)
 
 
+@pytest.mark.slow
 @STORAGES
 @BATCHES
 @pytest.mark.parametrize("penalty", PENALTIES)

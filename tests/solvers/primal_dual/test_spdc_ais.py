@@ -223,6 +223,7 @@ def test_iterates_by_perturbation(kind, storage):
         assert_same(solver, naive)
 
 
+@pytest.mark.slow
 @STORAGES
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_float32(penalty, storage):
@@ -450,6 +451,7 @@ def test_ideal_counts_its_products(storage):
     assert solver.operations == visited + 3 * 17 * problem.matrix.nnz
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps, storage", [*((s, "dense") for s in STEPS), ("practical", "csr")])
 @pytest.mark.parametrize("loss", ["squared", "smooth_hinge", "logistic"])
 def test_ideal_converges(loss, steps, storage):
