@@ -239,3 +239,12 @@ def test_magnitudes(by, monkeypatch):
     m = matrix.as_matrix(form(A))
     for x in (rng.standard_normal(5), rng.standard_normal((5, 3))):
         np.testing.assert_allclose(m.magnitude_dot(x), np.abs(A) @ np.abs(x), rtol=1e-14)
+
+
+def test_no_bound_is_not_rounding():
+    """Before a finite D is found, nothing says that float64 is at its end."""
+    from adacoord.api.monitor import Monitor
+
+    problem = ac.Problem(np.eye(2), [1.0, 2.0], l2=1.0)
+    monitor = Monitor(problem, tol=1e-6, max_passes=10)
+    assert monitor.gap == np.inf and not monitor._all_rounding

@@ -139,7 +139,8 @@ class Monitor:
     @property
     def _all_rounding(self) -> bool:
         """Whether no better points could prove more than half of what is missing."""
-        return self.best_primal - self._dual_value <= 0.5 * self.gap
+        found = math.isfinite(self.gap)  # nothing is proved before there is a bound
+        return found and self.best_primal - self._dual_value <= 0.5 * self.gap
 
     def run(
         self,
