@@ -125,9 +125,10 @@ class Problem:
         """
         y = self._check_y(y)
         if self.intercept:
-            if any(
-                abs(self._mean(v)) > 1e-12 * self._mean(np.abs(v)) for v in y.reshape(self.n, -1).T
-            ):
+            classes = y.reshape(self.n, -1).T
+            # rounding of balanced sums: with classes, of the heaviest of them
+            rounding = 1e-12 * max(self._mean(np.abs(v)) for v in classes)
+            if any(abs(self._mean(v)) > rounding for v in classes):
                 return -np.inf
             if not np.isfinite(self.loss.conjugate(y, self.b)).all():
                 return -np.inf
