@@ -36,7 +36,7 @@ from .active_set import ActiveSet
 from .dense import MOST_COLUMNS, DenseNewton
 
 #: The stages, by the numbers that ``state()`` knows them by.
-STAGES = DIRECT, ASCEND, ROUND, FINISH, DESCEND, PROGRAM, STUCK = range(7)
+DIRECT, ASCEND, ROUND, FINISH, DESCEND, PROGRAM, STUCK = range(7)
 #: Relative gaps of the coordinate descent at which to guess the rest.
 TOLERANCES = (1e-6, 1e-8, 1e-10)
 #: Passes of coordinate descent that has not come to its end, before Newton's method takes over.
