@@ -39,6 +39,9 @@ def check(matrix: Matrix, expected: np.ndarray, rel=1e-13):
     for result in (matrix.dot(x), matrix.tdot(v), matrix.squared_norms):
         assert result.dtype == np.float64
     assert matrix.dot(np.arange(d)) == pytest.approx(expected @ np.arange(d), **close)
+    X, V = rng.standard_normal((d, 3)), rng.standard_normal((n, 3))
+    assert matrix.dot(X) == pytest.approx(expected @ X, **close)
+    assert matrix.tdot(V) == pytest.approx(expected.T @ V, **close)
 
 
 def frozen_copy(A):
@@ -104,6 +107,20 @@ def test_dense_slice_of_rows_is_not_copied():
     matrix = as_matrix(part)
     assert np.shares_memory(matrix.data, A)
     check(matrix, part)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_several_columns_take_blocks_of_float32(order, monkeypatch):
+    """Never all of the data in float64 at once; and no rows are made of what came by columns."""
+    monkeypatch.setattr("adacoord.data.matrix.BLOCK", 12)
+    rng = np.random.default_rng(0)
+    A = np.asarray(rng.standard_normal((11, 5)), dtype=np.float32, order=order)
+    X, V = rng.standard_normal((5, 3)), rng.standard_normal((11, 3))
+    matrix = as_matrix(A)
+    assert matrix.dot(X) == pytest.approx(A.astype(float) @ X, rel=1e-13)
+    assert matrix.tdot(V) == pytest.approx(A.T.astype(float) @ V, rel=1e-13)
+    assert [len(block) for _, block in matrix._dense_blocks()] == [2] * 5 + [1]
+    assert order == "C" or "_rows" not in vars(matrix)
 
 
 def test_wide_sums_are_float64():

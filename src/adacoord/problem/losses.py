@@ -39,7 +39,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, xlog1py, xlogy
 
 from ..kernels.codes import CODES, LOG_COSH, LOGISTIC, MARGIN, MULTINOMIAL, POISSON, QUADRATIC
 from .multiclass import from_simplex
@@ -305,6 +304,20 @@ class Quantile(_Quadratic):
         return (0.0, 0.0, -float(self.q), 1.0 - float(self.q))
 
 
+#: The least normal number, and the largest below 1: where logarithms would be infinite.
+TINY, BELOW_1 = float(np.finfo(np.float64).tiny), 1.0 - 2.0**-53
+
+
+def _entropy(q: np.ndarray) -> np.ndarray:
+    """q log q for q >= 0, 0 at 0."""
+    return q * np.log(np.maximum(q, TINY))
+
+
+def _entropy_from_1(v: np.ndarray) -> np.ndarray:
+    """(1 + v) log(1 + v) for v >= -1, with the digits of a small v."""
+    return (1.0 + v) * np.log1p(np.maximum(v, -BELOW_1))
+
+
 @dataclass(frozen=True)
 class Logistic(Loss):
     """log(1 + exp(-bz))."""
@@ -315,19 +328,24 @@ class Logistic(Loss):
     gamma = 4.0
     constants = (0.0, 0.0, 0.0, 0.0)
 
+    # NumPy's exp, log and log1p take many numbers at a time: 1 to 2 ns each, where logaddexp,
+    # expit and xlogy take 10 to 20 (a check of 245,057 x 3 numbers: 20 -> 9 ms).
+
     def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.logaddexp(0.0, -b * z)
+        m = -b * z
+        return np.log1p(np.exp(-np.abs(m))) + np.maximum(m, 0.0)
 
     def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return -b * expit(-b * z)
+        m = b * z
+        return -b * (np.exp(np.minimum(-m, 0.0)) / (1.0 + np.exp(-np.abs(m))))
 
     def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        b = np.asarray(b, dtype=np.float64)
-        return np.where(b > 0, -1.0, 0.0), np.where(b > 0, 0.0, 1.0)
+        b = np.sign(np.asarray(b, dtype=np.float64))
+        return np.minimum(-b, 0.0), np.maximum(-b, 0.0)
 
     def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         q = -b * v
-        return xlogy(q, q) + xlog1py(1.0 - q, -q)  # 1 - q would lose a small q
+        return _entropy(q) + _entropy_from_1(-q)  # 1 - q would lose a small q
 
 
 @dataclass(frozen=True)
@@ -355,7 +373,7 @@ class Poisson(Loss):
 
     def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         m = v + b
-        return xlogy(m, m) - m
+        return _entropy(m) - m
 
     def start(self, b: np.ndarray) -> np.ndarray:
         return 1.0 - np.asarray(b, dtype=np.float64)
@@ -386,7 +404,7 @@ class LogCosh(Loss):
     def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         clipped = np.clip(v, -0.5, 0.5)
         small = clipped * np.arctanh(clipped) + 0.5 * np.log1p(-np.square(clipped))
-        large = 0.5 * (xlog1py(1.0 + v, v) + xlog1py(1.0 - v, -v))
+        large = 0.5 * (_entropy_from_1(v) + _entropy_from_1(-v))
         return b * v + np.where(np.abs(v) < 0.5, small, large)
 
 
@@ -426,7 +444,7 @@ class Multinomial(Loss):
         p[rows, b] = 0.0
         inside = (p >= 0.0).all(axis=1) & (own >= -1.0) & (np.abs(v.sum(axis=1)) <= 1e-12)
         p, own = np.where(inside[:, None], p, 0.0), np.where(inside, own, 0.0)
-        values = xlogy(p, p).sum(axis=1) + xlog1py(1.0 + own, own)
+        values = _entropy(p).sum(axis=1) + _entropy_from_1(own)
         return np.where(inside, values, np.inf)
 
     def start(self, b: np.ndarray) -> np.ndarray:
