@@ -53,7 +53,7 @@ def tall_problem():
     return ac.Problem(*tall(), "squared", l2=1e-7)
 
 
-def test_a_wrong_pick_isrulesed(pick):
+def test_a_wrong_pick_is_put_right(pick):
     problem = wide_problem(intercept=True)
     with pytest.warns(ac.ConvergenceWarning):
         alone = ac.solve(problem, "apdc", max_passes=60)
@@ -168,7 +168,38 @@ def test_it_switches_once(pick, monkeypatch):
     assert result.history.switched == Switch(first, "apdc", "acf")
 
 
-def test_only_auto_isrulesed(pick):
+def test_a_second_one_that_fails_costs_half_of_what_is_left(pick, monkeypatch):
+    """The first one goes on from where it was, and a run that it would have won is won."""
+    problem = wide_problem()
+    alone = ac.solve(problem, "acf")
+    from adacoord.solvers.primal_dual.apdc import APDC
+
+    monkeypatch.setattr(APDC, "_pass", lambda self: None)
+    monkeypatch.setattr(rules, "JUDGED_AFTER", 0.0)
+    monkeypatch.setattr(rules, "patience", lambda *_: 0.0)
+    monkeypatch.setattr(rules, "expected", lambda *_: 1e-3)
+    pick("acf")
+    most = 4 * alone.passes
+    result = ac.solve(problem, max_passes=most)
+    assert result.converged and result.solver == "acf" and result.history.switched is None
+    idle = result.passes - alone.passes
+    assert 0 < idle <= most // 2 + 1
+    np.testing.assert_array_equal(result.x, alone.x)
+    assert (np.diff(result.history.passes) > 0).all()
+
+
+def test_a_second_one_that_is_stuck_gives_way(pick, monkeypatch):
+    from adacoord.solvers.primal_dual.apdc import APDC
+
+    monkeypatch.setattr(APDC, "stuck", True)
+    monkeypatch.setattr(rules, "patience", lambda *_: 0.0)
+    monkeypatch.setattr(rules, "expected", lambda *_: 1e-3)
+    pick("acf")
+    result = ac.solve(wide_problem())
+    assert result.converged and result.solver == "acf"
+
+
+def test_only_auto_is_put_right(pick):
     with pytest.warns(ac.ConvergenceWarning):
         named = ac.solve(wide_problem(), "apdc", max_passes=60)
     assert named.history.switched is None and named.solver == "apdc"
@@ -241,7 +272,7 @@ def test_forecast():
     assert forecast(history, 1e-2)[1] == pytest.approx(40.0)
 
 
-def test_a_path_isrulesed_too(pick):
+def test_a_path_is_put_right_too(pick):
     pick("apdc")
     path = ac.path(wide_problem(), l2=[1e-6, 1e-7], keep_results=True)
     assert path.converged.all()

@@ -48,7 +48,8 @@ class History:
 
     ``passes``, ``seconds`` and ``operations`` (entries of A touched) are cumulative; ``gap`` is
     that of the best points so far, ``primal`` and ``dual`` are those of the moment.  ``switched``
-    is the :class:`Switch` by which a wrong pick of ``auto`` was put right, or None.
+    is the :class:`Switch` by which a wrong pick of ``auto`` was put right, or None (also where the
+    second method failed and the first went on).
     """
 
     passes: np.ndarray = field(default_factory=_growing)
@@ -152,6 +153,7 @@ class Monitor:
 
         ``start`` is looked at as it is (a dual method keeps only its y).  When ``fallback`` is due,
         once at the most, its solver goes on from the best points so far; limits hold for both.
+        Where that one fails (``fallback.failed``, or it is stuck) the first goes on where it was.
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
         ``"interrupted"``, ``"rounding"`` where P - D is within what float64 can tell and that is
         more than ``tol``, ``"stuck"`` where the solver can do no better, or the name of the
@@ -160,6 +162,7 @@ class Monitor:
         """
         self._started = time.perf_counter()
         solver: Stepper | None = None
+        first: Stepper | None = None  # while the fallback's solver has its turn
         try:
             if self.problem.constant_target is not None:
                 zero = np.zeros(self.problem.x_shape)
@@ -179,8 +182,19 @@ class Monitor:
                 reason = self.check(solver)
                 if reason:
                     break
-                if fallback is not None and (solver.stuck or fallback.due(self.history, self.tol)):
-                    solver, fallback = self._take_over(solver, fallback), None
+                if first is not None:
+                    assert fallback is not None
+                    if solver.stuck or fallback.failed(self.history, self.tol, self.max_passes):
+                        self._spent = solver.passes, solver.operations
+                        self.history.switched = None
+                        solver, first, fallback = first, None, None
+                elif fallback and (solver.stuck or fallback.due(self.history, self.tol)):
+                    other = self._take_over(solver, fallback)
+                    if solver.stuck:
+                        fallback = None
+                    else:
+                        first = solver
+                    solver = other
                 elif solver.stuck:
                     reason = "stuck"
         except KeyboardInterrupt:

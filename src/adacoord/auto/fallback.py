@@ -9,7 +9,8 @@ the data shows only then.  At each gap check the monitor asks whether a switch i
 it spent the later half of that, ``expected`` is what the second one takes from scratch.  All are
 work, in units of the entries of A touched by dual ascent, never seconds: same seed, same bits.
 A method that crawls from the start thus costs half of what the second one takes, or JUDGED_AFTER.
-Both share the budget of passes.
+Both share the budget of passes: the second one has half of those left, and where its own rate then
+says that the other half will not do, the first one goes on where it was.
 
 Expected, with kappa = R^2/(n l2 gamma) (R^2 the mean squared row; gamma = 1 for kinks) and to a
 relative gap of 1e-6, less for a larger one:
@@ -68,12 +69,27 @@ class Fallback:
     """The way on from a wrong pick: when to take it, and what makes the other solver.
 
     ``due(history, tol)`` is asked after each gap check and may look at passes, operations and
-    gaps, never at the clock; ``make(start)`` gives the other solver, and its name.
+    gaps, never at the clock; ``make(start)`` gives the other solver, and its name;
+    ``failed(history, tol, max_passes)`` says when that one has had its chance.
     """
 
     before: str
     due: Callable[[History, float], bool]
     make: Callable[[Point], tuple[Stepper, str]]
+
+    def failed(self, history: History, tol: float, max_passes: int) -> bool:
+        """Whether the second method has had half of the passes, and needs more than the rest."""
+        assert history.switched is not None
+        passes, at = history.passes, history.switched.passes
+        now = passes[-1]
+        if 2 * (now - at) < max_passes - at:
+            return False
+        half = max(k for k, count in enumerate(passes) if count <= at + 0.5 * (now - at))
+        before, gap, relative = history.gap[half], history.gap[-1], history.relative_gap[-1]
+        if not gap < before < math.inf or tol == 0.0:
+            return True
+        rate = math.log(before / gap) / (now - passes[half])
+        return now + math.log(max(relative / tol, 1.0)) / rate > max_passes
 
 
 def fallback(
