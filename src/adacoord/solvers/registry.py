@@ -156,6 +156,15 @@ SOLVERS: dict[str, Entry] = {
             ),
         ),
         Entry(
+            "newton-cg",
+            "Newton's method with preconditioned conjugate gradients",
+            "newton.newton_cg",
+            "NewtonCG",
+            needs=frozenset({"differentiable", "quadratic"}),
+            blocks=True,
+            unpenalised=True,
+        ),
+        Entry(
             "asdca",
             "SDCA inside an accelerated proximal point (ASDCA)",
             "baselines.asdca",
@@ -183,6 +192,7 @@ SOLVERS: dict[str, Entry] = {
             "baselines.lbfgs",
             "LimitedMemoryBFGS",
             needs=frozenset({"smooth", "quadratic"}),
+            blocks=True,
             unpenalised=True,
         ),
         Entry(
@@ -210,12 +220,16 @@ def newton_can(problem: Problem) -> bool:
 
 def lbfgs_can(problem: Problem) -> bool:
     """Whether L-BFGS takes the problem, with or without a penalty."""
-    loss = problem.loss
-    return loss.gamma > 0.0 and not loss.blocks and problem.penalty.quadratic
+    return problem.loss.gamma > 0.0 and problem.penalty.quadratic
+
+
+def newton_cg_can(problem: Problem) -> bool:
+    """Whether Newton's method with conjugate gradients takes the problem."""
+    return problem.loss.differentiable and problem.penalty.quadratic
 
 
 #: What the solvers that need no penalty can do without one.
-_CAN = {"newton": newton_can, "lbfgs": lbfgs_can}
+_CAN = {"newton": newton_can, "newton-cg": newton_cg_can, "lbfgs": lbfgs_can}
 
 
 def admit(problem: Problem, name: str, options: dict) -> Entry:

@@ -446,10 +446,6 @@ def test_row_kernels(loss):
     row_kernels.slopes(*code, z, c, b, out)
     slope = reference.loss_slope(loss, z + c, b)
     np.testing.assert_allclose(out, slope, rtol=1e-13, atol=1e-300)
-    line = row_kernels.along_line(*code, z, new, 0.7, b, share)
-    assert line == pytest.approx(
-        np.sum(share * reference.loss_slope(loss, z + 0.7 * new, b) * new), rel=1e-12
-    )
     excess, bend, value = row_kernels.model_error(*code, z, c, new, -c, b, share)
     before, after = (reference.loss_value(loss, v, b) for v in (z + c, new - c))
     assert value == pytest.approx(np.sum(share * before), rel=1e-12)

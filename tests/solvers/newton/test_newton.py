@@ -430,30 +430,6 @@ def test_one_factorisation_for_the_squared_loss():
     assert len(count) == 1 and counts == [3 * 240 + gram, 6 * 240 + gram, 9 * 240 + gram]
 
 
-def test_line_search():
-    """Too long and too short a step, an overflow, and a slope that is met at once."""
-
-    def cosh(shift):
-        def along(t):
-            with np.errstate(over="ignore"):
-                return np.cosh(t - shift), np.sinh(t - shift), np.cosh(t - shift)
-
-        return along
-
-    for shift in (1e-3, 0.3, 1.0, 5.0, 100.0):
-        start, slope, _ = cosh(shift)(0.0)
-        t = newton.line_search(cosh(shift), start, slope)
-        value, end, _ = cosh(shift)(t)
-        assert t > 0.0 and value <= start and abs(end) <= 0.5 * abs(slope)
-
-    def steep(t):  # inf beyond 1e-3
-        with np.errstate(over="ignore"):
-            return np.exp(1e6 * t) - 2e6 * t, 1e6 * np.exp(1e6 * t) - 2e6, 1e12 * np.exp(1e6 * t)
-
-    t = newton.line_search(steep, 1.0, -1e6)
-    assert abs(steep(t)[1]) <= 0.5e6
-
-
 def test_flat_losses_have_a_way_down():
     """All rows on the linear part of the smoothed hinge: no curvature for the intercept."""
     A, b = make("smooth_hinge", 30, 4)

@@ -5,11 +5,10 @@ Iteration   p = -H f'(x) by the two-loop recursion over the last 30 pairs (s, r)
             and of the gradient, H_0 = (s.r/r.r) I;  x += t p
 Line search f along p is known from z = A x and A p: a trial costs O(n) and no entry of A.  t is
             accepted where |h'(t)| <= 0.1 |h'(0)|, which implies Wolfe's conditions in the form of
-            Hager and Zhang (2005) for delta <= 0.45, by secants within a bracket from t = 1.
-            Derivatives alone, since values drown in rounding near the optimum; h is convex, so
-            that its derivative is increasing.
+            Hager and Zhang (2005) for delta <= 0.45 (:mod:`adacoord.linalg.line_search`)
 Pass        A p is one, the gradient another; A x is computed anew every 32 iterations
 Intercept   one more coordinate, as long as the rows are on average
+Multinomial x is a matrix of one column per class, and so are the products
 Stops       never: the monitor does.
 """
 
@@ -18,8 +17,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import FAST, jit
+from ...linalg.line_search import line_search
+from ..newton.expansion import expansion
 from .full_gradient import FullGradient
-from .row_kernels import along_line
 
 MEMORY = 30
 #: The derivative a line search leaves, in units of that at its start.  Passes to 1e-6 for 0.01,
@@ -33,6 +33,7 @@ class LimitedMemoryBFGS(FullGradient):
     """L-BFGS with a memory of 30; see the module's docstring."""
 
     name = "lbfgs"
+    uses_blas = True  # the products with several classes
     _turns = ("_turn_to", "_move", "_refresh")
     _state = (
         "point",
@@ -40,6 +41,7 @@ class LimitedMemoryBFGS(FullGradient):
         "c",
         "turn",
         "iterations",
+        "value",
         "gradient",
         "direction",
         "step",
@@ -50,80 +52,67 @@ class LimitedMemoryBFGS(FullGradient):
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
+        self.losses = expansion(problem)
         self.feature = 0.0
         if problem.intercept:
             norms = problem.matrix.squared_norms[self.rows]
             self.feature = float(np.sqrt(np.mean(norms))) or 1.0
-        size = problem.d + 1
-        self.gradient, self.direction = np.zeros(size), np.zeros(size)
+        shape = (problem.d + 1, *problem.x_shape[1:])  # the last row is the intercept's
+        self.gradient, self.direction = np.zeros(shape), np.zeros(shape)
+        size = self.gradient.size
         self.pairs_s, self.pairs_r = np.zeros((MEMORY, size)), np.zeros((MEMORY, size))
         self.pairs = self.iterations = 0
-        self.step = 0.0  # the last t
+        self.step = self.value = 0.0  # the last t; the sum of the losses
 
     def _turn_to(self):
         """The gradient, and from it the next direction."""
         problem = self.problem
-        slopes = self._slopes(self.z, self.c)
-        gradient = np.append(
-            problem.average(slopes) + problem.penalty.l2 * self.point,
-            self.feature * float(np.sum(self.share * slopes)),
-        )
+        if self.iterations == 0:
+            self._expand()
+        gradient = np.empty_like(self.gradient)
+        gradient[:-1] = problem.average(self.y) + problem.penalty.l2 * self.point
+        gradient[-1] = self.feature * (self.share @ self.y)
         if self.step > 0.0:
-            s, r = self.step * self.direction, gradient - self.gradient
+            s, r = (self.step * self.direction).ravel(), (gradient - self.gradient).ravel()
             # convex: never negative but for rounding
             if np.sum(s * r) > 1e-14 * np.sqrt(np.sum(s * s) * np.sum(r * r)):
                 place = self.pairs % MEMORY
                 self.pairs_s[place], self.pairs_r[place] = s, r
                 self.pairs += 1
         self.gradient = gradient
-        self.direction = two_loops(gradient, self.pairs_s, self.pairs_r, self.pairs)
+        direction = two_loops(gradient.ravel(), self.pairs_s, self.pairs_r, self.pairs)
+        self.direction = direction.reshape(gradient.shape)
         if np.sum(self.direction * gradient) >= 0.0:  # rounding has spoilt the memory
             self.pairs, self.direction = 0, -gradient
 
     def _move(self):
-        problem, p = self.problem, self.direction
-        along = problem.matrix.dot(p[:-1]) + self.feature * p[-1]
-        self.step = self._search(along)
+        p, l2 = self.direction, self.problem.penalty.l2
+        dz, shift = self.problem.matrix.dot(p[:-1]), self.feature * p[-1]
+        here, along = self.z + self.c, dz + shift
+        # P along p: the losses, and a parabola for the penalty
+        constant = 0.5 * l2 * float(np.sum(np.square(self.point)))
+        tilt, bend = l2 * float(np.sum(self.point * p[:-1])), l2 * float(np.sum(p[:-1] * p[:-1]))
+
+        def line(t: float) -> tuple[float, float, float]:
+            value, first, second = self.losses.along(here, along, t)
+            value += constant + t * (tilt + 0.5 * t * bend)
+            return value, first + tilt + t * bend, second + bend
+
+        slope = float(np.sum(p * self.gradient))
+        self.step = line_search(line, self.value + constant, slope, EXACT) if slope < 0.0 else 0.0
         self.point = self.point + self.step * p[:-1]
-        self.c += self.feature * self.step * p[-1]
-        # A x + c moves by t (A p + c_p); z itself holds no c
-        self.z = self.z + self.step * (along - self.feature * p[-1])
-        self.y = self._slopes(self.z, self.c)
+        self.c = self.c + self.step * shift
+        self.z = self.z + self.step * dz
+        self._expand()
         self.iterations += 1
         return None if self.iterations % RESYNC == 0 else 0
 
     def _refresh(self):
         self.z = self.problem.matrix.dot(self.point)
-        self.y = self._slopes(self.z, self.c)
+        self._expand()
 
-    def _search(self, along: np.ndarray) -> float:
-        """t with |h'(t)| <= EXACT |h'(0)|, or the best of 60 trials."""
-        l2, p = self.problem.penalty.l2, self.direction[:-1]
-        linear, square = l2 * float(np.sum(self.point * p)), l2 * float(np.sum(p * p))
-        here = self.z + self.c
-
-        def derivative(t: float) -> float:
-            slope = along_line(*self.loss, here, along, t, self.problem.b, self.share)
-            return slope + linear + t * square
-
-        start = derivative(0.0)
-        if start >= 0.0:
-            return 0.0
-        low, at_low, high, at_high, t = 0.0, start, np.inf, np.nan, 1.0
-        for _ in range(60):
-            at = derivative(t)
-            if abs(at) <= -EXACT * start:
-                return t
-            if at < 0.0:
-                low, at_low = t, at
-            else:
-                high, at_high = t, at
-            if high == np.inf:
-                t *= 4.0
-            else:
-                share = at_low / (at_low - at_high)
-                t = low + min(max(share, 0.05), 0.95) * (high - low)
-        return low
+    def _expand(self):
+        self.value, self.y, _, _ = self.losses.expand(self.z + self.c)
 
 
 @jit(fastmath=FAST)

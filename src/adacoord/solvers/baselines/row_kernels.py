@@ -21,16 +21,6 @@ def slopes(code, alpha, epsilon, lo, hi, z, c, b, out):
 
 
 @jit
-def along_line(code, alpha, epsilon, lo, hi, z, direction, t, b, share):
-    """sum_i share_i phi_i'(z_i + t direction_i) direction_i: the slope along a line."""
-    total = 0.0
-    for i in range(z.shape[0]):
-        v = slope(code, alpha, epsilon, lo, hi, z[i] + t * direction[i], b[i])
-        total += share[i] * v * direction[i]
-    return total
-
-
-@jit
 def model_error(code, alpha, epsilon, lo, hi, z, c, new, new_c, b, share):
     """How far f at ``new`` lies above its linear model from ``z``: (the difference, half the change
     of the slope along the move, f at ``z``)."""

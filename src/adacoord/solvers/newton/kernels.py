@@ -9,6 +9,7 @@ import numpy as np
 from ...kernels.codes import LOGISTIC, MARGIN, QUADRATIC
 from ...kernels.jit import FAST, jit
 from ...kernels.loss import expand
+from ...kernels.rows import row_add, row_dot
 from ...kernels.vector_math import exp, log1p
 
 # A loop with the code of one loss in it is straight, and takes several rows at a time; with a code
@@ -183,3 +184,58 @@ def along_line_blocks(z, dz, b, weight, t):
         slope += weight[i] * first
         bend += weight[i] * max(square - mean * mean, 0.0)
     return total, slope, bend
+
+
+@jit
+def hessian_rows(indptr, indices, data, v, shift, bend, av, out):
+    """av = A v + shift and out += A' (bend av), each row read once; returns the sum of bend av."""
+    total = 0.0
+    for i in range(np.uint64(av.shape[0])):
+        start, stop = indptr[i], indptr[i + np.uint64(1)]
+        av[i] = row_dot(indices, data, start, stop, v) + shift
+        factor = bend[i] * av[i]
+        if factor != 0.0:
+            row_add(indices, data, start, stop, factor, out)
+            total += factor
+    return total
+
+
+@jit
+def hessian_blocks(probability, weight, av, out):
+    """out = the Hessian of each row's multinomial loss times ``av``: w (p av - p (p.av))."""
+    for i in range(np.uint64(av.shape[0])):
+        mean = 0.0
+        for k in range(av.shape[1]):
+            out[i, k] = probability[i, k] * av[i, k]
+            mean += out[i, k]
+        for k in range(av.shape[1]):
+            out[i, k] = weight[i] * (out[i, k] - probability[i, k] * mean)
+
+
+@jit(fastmath=FAST)
+def spread_rows(indptr, indices, data, bend, centre, out, seen):
+    """out_j += sum of bend_i (a_ij - centre_j)^2 and seen_j += that of bend_i, stored entries."""
+    for i in range(np.uint64(bend.shape[0])):
+        start, stop, weight = indptr[i], indptr[i + np.uint64(1)], bend[i]
+        if weight > 0.0:
+            for k in range(start, stop):
+                j = k - start if indices is None else np.uint64(indices[k])
+                away = np.float64(data[k]) - centre[j]
+                out[j] += weight * away * away
+                if indices is not None:
+                    seen[j] += weight
+
+
+@jit(fastmath=FAST)
+def spread_columns(colptr, rows, data, bend, centre, out, seen):
+    """As :func:`spread_rows`, of data by columns."""
+    for j in range(np.uint64(out.shape[0])):
+        start, stop = colptr[j], colptr[j + np.uint64(1)]
+        total = weight = 0.0
+        for k in range(start, stop):
+            i = k - start if rows is None else np.uint64(rows[k])
+            away = np.float64(data[k]) - centre[j]
+            total += bend[i] * away * away
+            weight += bend[i]
+        out[j] += total
+        seen[j] += weight

@@ -3,8 +3,7 @@ r"""Newton's method with Cholesky's factorisation, for problems with a small sid
 Problem     min P(x, c) for a loss with a continuous slope and g(x) = l2/2 |x|^2; l2 = 0 too
 Step        (dx, dc) of :mod:`.newton_systems`; where phi' has kinks (smooth_hinge, huber, ...)
             one of its slopes is the curvature there.  d x d, or n x n where n < d and l2 > 0
-Line        t = 1 where the slope of P along the step fell to HALF of what it was, else the root
-            of that slope, by Newton's method in a bracket: O(n) a trial, no product with A
+Line        :mod:`adacoord.linalg.line_search`: O(n) a trial, no product with A
 Squared     the Hessian never changes: one factorisation, and each further pass is a step of
             iterative refinement
 A pass      is one iteration: two products with A and one with A' (n x n: with K = A A'), the Gram
@@ -19,20 +18,16 @@ from __future__ import annotations
 import numpy as np
 
 from ...linalg.blas import one_thread
+from ...linalg.line_search import ROUNDING, line_search
 from ..base import Solver, start_point
-from .kernels import along_line, along_line_blocks, expand_blocks, expand_rows, line_start
+from .expansion import expansion
+from .kernels import line_start
 from .size import SMALL
 from .systems import smaller_side
 
-#: A step is taken whole when the slope at its end is at most this share of that at its start.
-HALF = 0.5
-#: A slope below this share of P is rounding: the step is refinement, and taken whole.
-ROUNDING = 1e-14
 #: A step that changes less than this share of x is the last; so is one that changes no less than
 #: the one before, once they are short.
 LAST, LATE = 1e-11, 1e-6
-#: Curvature below this share of the bound 1/gamma is none: the bound then takes its place.
-FLAT = 1e-10
 
 
 class Newton(Solver):
@@ -45,8 +40,7 @@ class Newton(Solver):
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
-        w = np.ones(problem.n) if problem.weights is None else problem.weights
-        self.losses = (_Blocks if problem.loss.blocks else _Scalars)(problem, w / problem.n)
+        self.losses = expansion(problem)
         self.system = smaller_side(problem)
         x, self.c, _ = start_point(problem, start)  # in float64 whatever the data
         shortest = start is None and least_norm_wanted(problem)
@@ -148,64 +142,3 @@ def least_norm(problem) -> tuple[np.ndarray, float]:
     with one_thread():
         x = np.linalg.lstsq(root[:, None] * (A - a0), root * (b - b0), rcond=None)[0]
     return x, b0 - float(a0 @ x)
-
-
-class _Scalars:
-    """The losses of one number a row, and what a Hessian needs of them."""
-
-    def __init__(self, problem, w):
-        self.problem, self.w, self.total = problem, w, float(np.sum(w))
-        self.arguments = problem.loss.code, *problem.loss.constants
-
-    def expand(self, z):
-        """(sum w phi, phi', w phi', w phi'') at z."""
-        y, p, D = np.empty_like(z), np.empty_like(z), np.empty_like(z)
-        value, curvature = expand_rows(*self.arguments, z, self.problem.b, self.w, y, p, D)
-        gamma = self.problem.loss.gamma
-        if gamma * curvature <= FLAT * self.total and gamma > 0.0:
-            D = self.w / gamma
-        return value, y, p, D
-
-    def along(self, z, dz, t):
-        return along_line(*self.arguments, z, dz, self.problem.b, self.w, t)
-
-
-class _Blocks:
-    """The multinomial loss: its Hessian is made of the probabilities."""
-
-    def __init__(self, problem, w):
-        self.problem, self.w = problem, w
-
-    def expand(self, z):
-        """(sum w phi, phi', w phi', (probabilities, w)) at z."""
-        y = np.empty_like(z)
-        value = expand_blocks(z, self.problem.b, self.w, y)
-        probabilities = y.copy()
-        probabilities[np.arange(self.problem.n), self.problem.b] += 1.0
-        return value, y, self.w[:, None] * y, (probabilities, self.w)
-
-    def along(self, z, dz, t):
-        return along_line_blocks(z, dz, self.problem.b, self.w, t)
-
-
-def line_search(along, start, slope):
-    """A step t > 0 at which a convex function is nearly least; ``start``, ``slope``: those at 0.
-
-    ``along(t)`` gives value, slope and curvature.  Newton's method for a root of the slope, kept
-    in a bracket that doubles until it holds one.
-    """
-    low, high, t = 0.0, np.inf, 1.0
-    for trial in range(100):
-        value, first, second = along(t)
-        if abs(first) <= -HALF * slope and value <= start + ROUNDING * abs(start):
-            return t
-        if first < 0.0:
-            low = t
-        else:  # also where exp has overflowed to inf or NaN
-            high = t
-        t = t - first / second if second > 0.0 and np.isfinite(first) else np.nan
-        if high == np.inf:
-            t = t if low < t < 4.0 * low else 2.0 * low
-        elif trial % 2 or not low < t < high:  # Newton alone creeps down an exponential
-            t = 0.5 * (low + high)
-    return low
