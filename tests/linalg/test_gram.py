@@ -16,10 +16,11 @@ from adacoord.linalg import gram
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
-def test_against_the_product(storage, dtype, few, centred, monkeypatch):
-    monkeypatch.setattr(gram, "BLOCK", 100)
+@pytest.mark.parametrize("d", [7, 20])
+def test_against_the_product(storage, dtype, few, centred, d, monkeypatch):
+    monkeypatch.setattr(gram, "CACHED", 100)
     rng = np.random.default_rng(0)
-    A = (rng.standard_normal((60, 7)) * (rng.random((60, 7)) < 0.6)).astype(dtype)
+    A = (rng.standard_normal((60, d)) * (rng.random((60, d)) < 0.6)).astype(dtype)
     w = rng.random(60) * (rng.random(60) < (0.2 if few else 0.9))
     centre = w @ A.astype(float) / w.sum() if centred else None
     B = A.astype(float) - (centre if centred else 0.0)

@@ -76,9 +76,9 @@ class Columns:
 
 
 def as_scipy(matrix: Matrix):
-    """The matrix as NumPy (dense) or SciPy (CSR) has it, without a copy of the data."""
+    """The matrix as NumPy (dense, in its own order) or SciPy (CSR) has it, without a copy."""
     if matrix.is_dense:
-        return matrix.data.reshape(matrix.shape)
+        return matrix._array
     signed = np.int32 if matrix.indices.dtype.itemsize == 4 else np.int64
     csr = sparse.csr_matrix(matrix.shape, dtype=matrix.dtype)
     csr.indptr = matrix.indptr.astype(signed)  # as they are: no check, no copy

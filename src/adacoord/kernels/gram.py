@@ -1,10 +1,10 @@
-"""The Gram matrix of sparse rows."""
+"""Gram matrices of sparse rows, and of rows too short for BLAS."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .jit import jit
+from .jit import FAST, jit
 
 
 @jit
@@ -28,3 +28,17 @@ def sparse_gram(indptr, indices, data, bend, out):
             total = out[j, k] + out[k, j]
             out[j, k] = total
             out[k, j] = total
+
+
+@jit(fastmath=FAST)
+def narrow_gram(A, weight, centre, out):
+    """out += sum_i weight_i (a_i - centre)(a_i - centre)' for a few dense columns."""
+    d = np.uint64(A.shape[1])
+    row = np.empty(A.shape[1])
+    for i in range(np.uint64(A.shape[0])):
+        for j in range(d):
+            row[j] = np.float64(A[i, j]) - centre[j]
+        for j in range(d):
+            scaled = weight[i] * row[j]
+            for k in range(d):
+                out[j, k] += scaled * row[k]

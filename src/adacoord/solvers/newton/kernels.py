@@ -87,19 +87,6 @@ def _visible(curvature):
 
 
 @jit
-def line_start(t, dt, dual, ddual, p, dz):
-    """(t.dual, dt.dual, dt.ddual, p.dz) of arrays in one dimension."""
-    xx = xdx = dxdx = pdz = 0.0
-    for j in range(np.uint64(t.shape[0])):
-        xx += t[j] * dual[j]
-        xdx += dt[j] * dual[j]
-        dxdx += dt[j] * ddual[j]
-    for i in range(np.uint64(p.shape[0])):
-        pdz += p[i] * dz[i]
-    return xx, xdx, dxdx, pdz
-
-
-@jit
 def along_line(code, alpha, epsilon, lo, hi, z, dz, b, weight, t):
     """sum weight phi(z + t dz), its slope and its curvature in t."""
     if code == LOGISTIC:

@@ -6,7 +6,7 @@ Step        (dx, dc) of :mod:`.newton_systems`; where phi' has kinks (smooth_hin
 Line        :mod:`adacoord.linalg.line_search`: O(n) a trial, no product with A
 Squared     the Hessian never changes: one factorisation, and each further pass is a step of
             iterative refinement
-A pass      is one iteration: two products with A and one with A' (n x n: with K = A A'), the Gram
+A pass      is one iteration: a product with A and one with A' (n x n: with K = A A'), the Gram
             matrix (each pair of entries of a row once) and the factorisation (m^3/6).
             ``operations`` counts all of it
 Dual        y = phi'(Ax + c), which closes the gap at the optimum
@@ -15,13 +15,14 @@ Stops       never: the monitor does.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ...linalg.blas import one_thread
-from ...linalg.line_search import ROUNDING, line_search
+from ...linalg.line_search import HALF, NOISE, ROUNDING, line_search
 from ..base import Solver, start_point
 from .expansion import expansion
-from .kernels import line_start
 from .size import SMALL
 from .systems import smaller_side
 
@@ -35,7 +36,7 @@ class Newton(Solver):
 
     name = "newton"
     uses_blas = True
-    check_cost = 0.2  # a check after every iteration: it costs two of its many products
+    check_cost = 0.2  # without a penalty, after every iteration: it costs two of many products
     _state = ("t", "c", "moved", "estimate")
 
     def __init__(self, problem, rng, start=None):
@@ -54,9 +55,12 @@ class Newton(Solver):
         self.fixed = problem.loss.name == "squared"
         self.factorised = False
         self.moved = np.inf
-        if problem.n * problem.d * (problem.n_classes or 1) <= SMALL and not shortest:
-            # small problems are solved to the last digit, and looked at when they are
-            self.patient, self.check_cost = True, 2.0
+        # looked at when there is something to show; small problems at their last digit
+        self.patient = problem.has_certificate
+        size = problem.n * problem.d * (problem.n_classes or 1)
+        self.to_the_last = self.patient and size <= SMALL
+        if self.patient:
+            self.check_cost = 2.0
 
     @property
     def x(self):
@@ -71,55 +75,76 @@ class Newton(Solver):
         self.point = None
 
     def _pass(self):
-        l2, losses, system = self.problem.penalty.l2, self.losses, self.system
+        system = self.system
         if self.point is None:
-            self._expand()
-        ax, value, p, curvature = self.point
+            self.point = self._at(self.t, self.c)
+        here = self.point
         if not (self.fixed and self.factorised):
-            system.factorise(curvature)
+            system.factorise(here.curvature)
             self.factorised = True
-        dt, dc = system.step(self.t, p)
-        adx = system.predict(dt)
-        z, dz = ax + self.c, adx + dc
-        # P along the step: the losses, and a parabola for the penalty
-        xx, xdx, dxdx, slope = line_start(
-            self.t.ravel(),
-            dt.ravel(),
-            system.dual(self.t, ax).ravel(),
-            system.dual(dt, adx).ravel(),
-            p.ravel(),
-            dz.ravel(),
-        )
-        constant, tilt, bend = 0.5 * l2 * xx, l2 * xdx, l2 * dxdx
-        value, slope = value + constant, slope + tilt
-
-        def along(t):
-            total, first, second = losses.along(z, dz, t)
-            total += constant + t * (tilt + 0.5 * t * bend)
-            return total, first + tilt + t * bend, second + bend
-
-        t = 1.0
-        if -slope > ROUNDING * abs(value):
-            t = line_search(along, value, slope)
-        self.t, self.c = self.t + t * dt, self.c + t * dc
-        self._expand()
-        if self.patient:
-            size = float(np.max(np.abs(self.t), initial=0.0))
-            before, self.moved = (
-                self.moved,
-                float(np.max(np.abs(t * dt), initial=0.0)) / (size if size > 0.0 else 1.0),
-            )
-            last = self.moved <= LAST or LATE > self.moved > 0.5 * before
-            self.estimate = 0.0 if last else np.inf
-        self.operations += 3 * self.problem.matrix.nnz
+        dt, dc = system.step(self.t, here.gradient, here.total)
+        t, there = 1.0, self._at(self.t + dt, self.c + dc)
+        slope, end = (self._slope(at, dt, dc, there.ax - here.ax) for at in (here, there))
+        fallen = abs(end) <= -HALF * slope and there.value <= here.value + NOISE * abs(here.value)
+        if -slope > ROUNDING * abs(here.value) and not fallen:
+            t = self._search(here, dt, dc, slope)
+            there = self._at(self.t + t * dt, self.c + t * dc)
+        self.t, self.c, self.point, self.y = self.t + t * dt, self.c + t * dc, there, there.y
+        self._estimate(t * dt)
+        self.operations += 2 * self.problem.matrix.nnz
         if self.passes == 0 or not self.fixed:
             self.operations += system.cost
 
-    def _expand(self):
-        """The losses at (t, c): A x, their sum, w phi' and the curvatures; and y = phi'."""
-        ax = self.system.predict(self.t)
-        value, self.y, p, curvature = self.losses.expand(ax + self.c)
-        self.point = ax, value, p, curvature
+    def _at(self, t, c) -> _Point:
+        """P, its gradient and its curvature."""
+        ax = self.system.predict(t)
+        value, y, p, curvature = self.losses.expand(ax + c)
+        value += 0.5 * self.problem.penalty.l2 * float(np.sum(t * self.system.dual(t, ax)))
+        return _Point(ax, y, value, self.system.gradient(t, p), np.sum(p, axis=0), curvature)
+
+    def _slope(self, at: _Point, dt, dc, adx) -> float:
+        return float(np.sum(at.gradient * self.system.dual(dt, adx)) + np.sum(at.total * dc))
+
+    def _search(self, here: _Point, dt, dc, slope) -> float:
+        """The length of the step: P along it is the losses, and a parabola for the penalty."""
+        l2, system = self.problem.penalty.l2, self.system
+        adx = system.predict(dt)
+        z, dz = here.ax + self.c, adx + dc
+        x, dx = system.dual(self.t, here.ax), system.dual(dt, adx)
+        constant = 0.5 * l2 * float(np.sum(self.t * x))
+        tilt, bend = l2 * float(np.sum(dt * x)), l2 * float(np.sum(dt * dx))
+
+        def along(t):
+            total, first, second = self.losses.along(z, dz, t)
+            total += constant + t * (tilt + 0.5 * t * bend)
+            return total, first + tilt + t * bend, second + bend
+
+        self.operations += self.problem.matrix.nnz
+        return line_search(along, here.value, slope)
+
+    def _estimate(self, moved) -> None:
+        """What the gap of y = phi' is: |gradient|^2/(2 l2), but for what its balance takes."""
+        if self.to_the_last:
+            size = float(np.max(np.abs(self.t), initial=0.0))
+            length = float(np.max(np.abs(moved), initial=0.0)) / (size if size > 0.0 else 1.0)
+            before, self.moved = self.moved, length
+            last = length <= LAST or LATE > length > 0.5 * before
+            self.estimate = 0.0 if last else np.inf
+        elif self.patient:
+            at = self.point
+            gap = self.system.square(at.gradient, at.total) / (2.0 * self.problem.penalty.l2)
+            self.estimate = self.problem.relative_gap(at.value, at.value - gap)
+
+
+class _Point(NamedTuple):
+    """What the losses are at (t, c): predictions, slopes, P, its gradient, sum_i p_i, curvature."""
+
+    ax: np.ndarray
+    y: np.ndarray
+    value: float
+    gradient: np.ndarray
+    total: np.ndarray
+    curvature: Any
 
 
 def least_norm_wanted(problem) -> bool:

@@ -14,7 +14,10 @@ by Cholesky's factorisation, in float64 whatever the data.  Each system here off
 ``predict(t)``   A x(t)
 ``dual(t, z)``   what x(t).x(s) = dual(t, predict(t)).s takes: |x|^2 without x
 ``factorise(D)`` the matrix of the curvatures D
-``step(t, p)``   (dt, dc)
+``gradient(t, p)``  what its own coordinates see of the gradient: dual(s, predict(s)).gradient is
+                 the slope of P along s
+``square(g, p)`` |gradient|^2 in x, with c where p = sum_i p_i is 0
+``step(t, g, p)``   (dt, dc) from the gradient g and p = sum_i p_i
 ``cost``         multiply-adds of a step, beside products with A
 """
 
@@ -79,13 +82,17 @@ class Primal:
         np.einsum("ii->i", H)[:] += self.l2
         self.centre, self.factor = centre, Cholesky(H, self.ridge)
 
-    def step(self, x, p):
-        g = self.problem.matrix.tdot(p) + self.l2 * x
+    def gradient(self, x, p):
+        return self.problem.matrix.tdot(p) + self.l2 * x
+
+    def square(self, g, p):
+        return float(np.sum(np.square(g - self.centre * p if self.problem.intercept else g)))
+
+    def step(self, x, g, p):
         if not self.problem.intercept:
             return -self.factor.solve(g), 0.0
-        g_c = float(np.sum(p))
-        dx = -self.factor.solve(g - self.centre * g_c)
-        return dx, -g_c / self.total - float(np.sum(self.centre * dx))
+        dx = -self.factor.solve(g - self.centre * p)
+        return dx, -float(p) / self.total - float(np.sum(self.centre * dx))
 
 
 class Kernel:
@@ -133,8 +140,13 @@ class Kernel:
         if self.problem.intercept:
             self.lift = self.S * self.factor.solve(self.S)  # M^-1 D 1
 
-    def step(self, v, p):
-        r = p + self.l2 * v
+    def gradient(self, v, p):
+        return p + self.l2 * v
+
+    def square(self, r, p):
+        return float(r @ (self.K @ r))
+
+    def step(self, v, r, p):
         flat = np.where(self.flat, r, 0.0) / self.l2
         inner = np.where(self.flat, 0.0, r) / np.where(self.flat, 1.0, self.S)
         if flat.any():
@@ -203,12 +215,18 @@ class Multinomial:
         np.einsum("ii->i", H)[:] += self.l2 * np.tile(penalised, classes)
         self.factor = Cholesky(H, self.ridge)
 
-    def step(self, t, p):
+    def gradient(self, t, p):
+        return self.problem.matrix.tdot(p @ self.Q) + self.l2 * t
+
+    def square(self, g, p):
+        return float(np.sum(np.square(g)))
+
+    def step(self, t, gradient, p):
         d = self.problem.d
         g = np.zeros((self.width, t.shape[1]))
-        g[:d] = self.problem.matrix.tdot(p @ self.Q) + self.l2 * t
+        g[:d] = gradient
         if self.problem.intercept:
-            g[d] = np.sum(p, axis=0) @ self.Q
+            g[d] = p @ self.Q
         moved = -self.factor.solve(g.T.ravel()).reshape(t.shape[1], -1).T
         dc = self.Q @ moved[d] if self.problem.intercept else np.zeros(self.Q.shape[0])
         return np.ascontiguousarray(moved[:d]), dc
