@@ -22,7 +22,8 @@ class Entry:
     ``options`` names the keywords it takes, ``blocks`` says whether it takes losses of several
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
     ``columns`` takes its place where there is an l1 and a smooth loss, ``small`` where the data
-    are small, ``nonnegative`` for least squares with x >= 0 and no penalty.
+    are small, ``kinked`` for losses without a continuous slope, ``nonnegative`` for least squares
+    with x >= 0 and no penalty.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Entry:
     unpenalised: bool = False
     columns: Entry | None = None
     small: Entry | None = None
+    kinked: Entry | None = None
     nonnegative: Entry | None = None
 
     def variant(self, problem: Problem) -> Entry:
@@ -43,6 +45,8 @@ class Entry:
             return self.small
         if self.nonnegative is not None and nonnegative_least_squares(problem):
             return self.nonnegative
+        if self.kinked is not None and not problem.loss.differentiable:
+            return self.kinked
         sparse = problem.penalty.l1 > 0.0 and problem.loss.gamma > 0.0 and not problem.loss.blocks
         return self.columns if self.columns is not None and sparse else self
 
@@ -147,6 +151,13 @@ SOLVERS: dict[str, Entry] = {
                 "newton.small",
                 "SmallNewton",
             ),
+            kinked=Entry(
+                "newton",
+                "semismooth Newton steps on the proximal point of the dual",
+                "newton.kinked",
+                "KinkedNewton",
+                needs=frozenset({"strongly_convex", "quadratic"}),
+            ),
             nonnegative=Entry(
                 "newton",
                 "active sets for least squares with x >= 0",
@@ -215,7 +226,8 @@ def nonnegative_least_squares(problem: Problem) -> bool:
 
 def newton_can(problem: Problem) -> bool:
     """Whether Newton's method takes the problem and its system fits into memory."""
-    return problem.loss.differentiable and problem.penalty.quadratic and not too_large(problem)
+    strong = problem.loss.differentiable or problem.penalty.strong_convexity > 0.0
+    return strong and problem.penalty.quadratic and not too_large(problem)
 
 
 def lbfgs_can(problem: Problem) -> bool:

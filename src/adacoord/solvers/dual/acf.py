@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..newton.dual_proximal import LARGEST, affordable, first_sigma, newton_step
+from ..newton.dual_proximal import ProximalPoint, affordable, first_sigma, split_state
 from . import kernels
 from .dual_cd import DualCoordinateAscent
 
@@ -60,11 +60,6 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         "memory",
         "word",
         "gained",
-        "sigma",
-        "fresh",
-        "center",
-        "newton_x",
-        "z",
     )
 
     def __init__(self, problem, rng, start=None, order="hybrid", stop=None, eps=None):
@@ -87,8 +82,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self.first_sigma = first_sigma(
             problem.loss, float(np.mean(self.step[self.rows])) if self.rows.size else 1.0
         )
-        self.sigma, self.fresh = 0.0, True  # of the Newton steps; 0 before them
-        self.center = self.newton_x = self.z = np.zeros(0)
+        self.newton: ProximalPoint | None = None  # once it has turned to Newton steps
 
     @property
     def finished(self) -> str:
@@ -96,15 +90,31 @@ class AdaptiveFrequencies(DualCoordinateAscent):
 
     @property
     def x(self):
-        return self.newton_x if self.sigma else super().x
+        return super().x if self.newton is None else self.newton.x
+
+    def state(self):
+        if self.newton is None:
+            return super().state()
+        return super().state() | self.newton.state()
+
+    def restore(self, state):
+        own, rest = split_state(state)
+        super().restore(rest)
+        self.newton = None
+        if own:
+            self.newton = self._proximal()
+            self.newton.restore(own)
 
     def _pass(self):
-        if self.may_turn and not self.sigma and self._crawls():
-            self._turn()
-        if self.sigma:
-            self._step()
-        else:
+        if self.may_turn and self.newton is None and self._crawls():
+            newton = self._proximal()
+            newton.begin(self.x, self.c, self.y)
+            self.newton = newton
+        if self.newton is None:
             self._sweep()
+        else:
+            self.operations += self.newton.step()
+            self.c, self.y[self.rows] = self.newton.c, self.newton.y[self.rows]
 
     def _crawls(self) -> bool:
         if self.passes < SPAN + 3:
@@ -118,30 +128,11 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         inside = (self.y[rows] > lo) & (self.y[rows] < hi)  # at the ends the dual has no curvature
         return affordable(self.problem, rows[inside])
 
-    def _turn(self):
-        """From coordinates to Newton steps."""
-        self.newton_x, self.center = self.x, self.y.copy()
-        self.z = self.problem.predictions(self.newton_x, self.c)
-        self.sigma = self.first_sigma
-
-    def _step(self):
+    def _proximal(self) -> ProximalPoint:
+        """The Newton steps that it turns to."""
         weight = np.zeros(self.problem.n)
         weight[self.rows] = self.weight[self.rows] / self.n_rows
-        (self.center, self.sigma, self.fresh, self.newton_x, self.c, self.z, y, touched) = (
-            newton_step(
-                self.problem,
-                weight,
-                self.center,
-                self.sigma,
-                LARGEST * self.first_sigma,
-                self.fresh,
-                self.newton_x,
-                self.c,
-                self.z,
-            )
-        )
-        self.y[self.rows] = y[self.rows]
-        self.operations += touched
+        return ProximalPoint(self.problem, weight, self.first_sigma)
 
     def _sweep(self):
         problem = self.problem
