@@ -57,7 +57,8 @@ class NewtonCG(Solver):
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
-        self.losses, self.preconditioner = expansion(problem), Preconditioner(problem, rng)
+        self.losses = expansion(problem)
+        self.preconditioner = Preconditioner(problem, self.losses.w, rng)
         self.quadratic = problem.loss.name == "squared"
         self.product = problem.matrix.nnz * (problem.n_classes or 1)
         self._start_from(*start_point(problem, start)[:2])
@@ -110,14 +111,6 @@ class NewtonCG(Solver):
             self._at = self.losses.expand(self.z)
         return self._at
 
-    def _curvature(self):
-        """The diagonal of each row's Hessian, of the shape of z."""
-        curvature = self._expanded()[3]
-        if not self.problem.loss.blocks:
-            return curvature
-        P, w = curvature
-        return w[:, None] * (P * (1.0 - P))
-
     def _primal(self):
         penalty = 0.5 * self.problem.penalty.l2 * float(np.sum(np.square(self.point[:-1])))
         return self._expanded()[0] + penalty
@@ -135,9 +128,10 @@ class NewtonCG(Solver):
         m, out = self.problem.matrix, np.zeros_like(v)
         curvature = self._expanded()[3]
         if self.problem.loss.blocks:
-            av = m.dot(v[:-1]) + v[-1]
+            av = m.dot(v[:-1])
+            av += v[-1]
             bent = np.empty_like(av)
-            hessian_blocks(*curvature, av, bent)
+            hessian_blocks(curvature, self.problem.b, self.losses.w, av, bent)
             out[:-1], total = m.tdot(bent), np.sum(bent, axis=0)
         elif m.by_columns:
             av = m.dot(v[:-1]) + v[-1]
@@ -188,12 +182,13 @@ class NewtonCG(Solver):
             self._follow(t * v, t * av)
         else:
             self.step += t * v
-            self.moved += t * av
+            av *= t
+            self.moved += av
         solved = self.preconditioner.solve(self.residual)
         rho = float(np.sum(self.residual * solved))
         self.direction = solved + (rho / self.rho) * v
         self.rho = rho
-        ended = t == 0.0 or self.inner >= MOST or self.preconditioner.due(self._curvature)
+        ended = t == 0.0 or self.inner >= MOST or self.preconditioner.due(self._expanded()[3])
         if self.quadratic:
             self.inner *= not ended
         elif ended or rho <= self.goal:
@@ -203,7 +198,7 @@ class NewtonCG(Solver):
 
     def _begin(self):
         """Conjugate gradients from the gradient on."""
-        self.operations += self.preconditioner.follow(self._curvature())
+        self.operations += self.preconditioner.follow(self._expanded()[3])
         self.step, self.moved = np.zeros_like(self.point), np.zeros_like(self.z)
         self.residual = -self.gradient
         self.direction = self.preconditioner.solve(self.residual)
