@@ -7,9 +7,9 @@ columns beside a number for c: columns far from 0 are no harder than centred one
 
 diagonal    the variances of the columns by the curvature, summed over the classes and shared out
             among them by their curvature, + l2: columns of unequal scale are no harder either
-factor      dense data only: Cholesky of each class's own Hessian, on SAMPLE d rows (or all of
-            them) drawn in proportion to their curvature: correlated columns are no harder either.
-            H M^-1 then has eigenvalues within (1 +- 1/sqrt(SAMPLE))^2 or so
+factor      dense data only: Cholesky of each class's own Hessian, on SAMPLE d rows or more drawn in
+            proportion to their curvature, or on all of them: correlated columns are no harder
+            either.  H M^-1 then has eigenvalues within (1 +- 1/sqrt(SAMPLE))^2 or so
 
 The diagonal comes first and follows the curvature; the factor takes its place when conjugate
 gradients have made as many passes as it costs, so that this is never more than twice as much work
@@ -29,12 +29,13 @@ from .kernels import curvature_blocks, spread_columns, spread_rows
 from .systems import RIDGE
 
 #: Rows of the sample, in columns.
-SAMPLE = 4
-#: The curvature has moved when it differs by this share of its sum.
-MOVED = 0.3
+SAMPLE = 8
+#: The curvature has moved when the shares of the rows in it differ by this, or its sum by this
+#: factor.
+MOVED, GREW = 0.5, 4.0
 #: Multiply-adds of BLAS in the time in which conjugate gradients handle an entry of A: for one
 #: number per row, and for several, which are products of matrices themselves.
-BLAS, BLAS_BLOCKS = 12.0, 2.0
+BLAS, BLAS_BLOCKS = 20.0, 2.0
 #: Bytes of factors that may be held.
 LARGEST = 2**28
 
@@ -45,8 +46,10 @@ class Preconditioner:
     def __init__(self, problem: Problem, w: np.ndarray, rng: np.random.Generator):
         self.problem, self.w, self.rng = problem, w, rng
         n, d, classes = problem.n, problem.d, problem.n_classes or 1
-        self.rows = min(n, SAMPLE * d * classes)  # few rows have a share in many classes
-        work = (self.rows * d**2 + d**3 / 3) / (BLAS_BLOCKS if problem.loss.blocks else BLAS)
+        rate = BLAS_BLOCKS if problem.loss.blocks else BLAS
+        # few rows have a share in many classes; and more rows are better while they cost little
+        self.rows = min(n, max(SAMPLE * d * classes, int(rate * n / d)))
+        work = (self.rows * d**2 + d**3 / 3) / rate
         fits = problem.matrix.is_dense and 8 * classes * d**2 <= LARGEST
         #: Passes that the factor costs.
         self.price = work / (n * d) if fits else np.inf
@@ -54,7 +57,7 @@ class Preconditioner:
         self.diagonal = np.zeros((d + 1, *problem.x_shape[1:]))
         self.factor = np.zeros((0, d, d))
         self.curvature = np.zeros(0)  # of each row: what all of it was made for
-        self.spent = 0  # passes since the factor was made, or from the start
+        self.spent = 1  # passes since the factor was made; what costs one is made at once
 
     _state = ("centre", "diagonal", "factor", "curvature", "spent")
 
@@ -103,7 +106,9 @@ class Preconditioner:
     def _moved(self, rows: np.ndarray) -> bool:
         if self.curvature.size == 0:
             return True
-        return float(np.sum(np.abs(rows - self.curvature))) > MOVED * float(np.sum(rows))
+        now, then = float(np.sum(rows)), float(np.sum(self.curvature))
+        away = float(np.sum(np.abs(rows / now - self.curvature / then)))
+        return away > MOVED or not 1.0 / GREW < now / then < GREW
 
     def _scale(self, rows: np.ndarray) -> None:
         m, d, held = self.problem.matrix, self.problem.d, self.diagonal[-1]
