@@ -43,6 +43,7 @@ SOLVERS = (
     "cd",
     "sdca",
     "newton",
+    "newton-cg",
     "asdca",
     "sag",
     "afg",

@@ -97,14 +97,15 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "acf", "newton", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", "dcd", \
-            "sdca", "cd", "asdca", "sag", "afg", "lbfgs", "pdhg"}
+    solver : {"auto", "acf", "newton", "newton-cg", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", \
+            "dcd", "sdca", "cd", "asdca", "sag", "afg", "lbfgs", "pdhg"}
         ``"acf"`` adapts the frequencies of coordinates (Glasmachers and Dogan, 2013): with an l1
         and a smooth loss on working sets of columns, otherwise on rows of the dual, with
         shrinking.  ``"dcd"`` is dual coordinate ascent in shuffled order, ``"sdca"`` with rows
         drawn independently, ``"cd"`` coordinate descent on all columns in turn.  ``"newton"`` is
         Newton's method with Cholesky's factorisation, for smooth losses with l2 or no penalty,
-        where one side of A is small.  ``"apdc"`` adapts step sizes and sampling as it goes;
+        where one side of A is small; ``"newton-cg"`` the same with preconditioned conjugate
+        gradients, at any size.  ``"apdc"`` adapts step sizes and sampling as it goes;
         ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and
         Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on adaptive
         importance sampling (2021).  ``"asdca"`` (accelerated SDCA), ``"sag"`` (stochastic average
@@ -118,7 +119,8 @@ def solve(
     max_passes : int
         Stop after so many passes: n row visits each (for ``"cd"``, ``"acf"`` on columns,
         ``"dspdc"``, ``"spd1-vr"`` and the full gradients ``"afg"``, ``"lbfgs"``, ``"pdhg"`` about
-        as many entries touched as A has; for ``"newton"`` an iteration).
+        as many entries touched as A has; for ``"newton"`` an iteration; for ``"newton-cg"`` a
+        product with A and one with its transpose).
     max_seconds : float, optional
         Stop after so many seconds.  The only thing here that depends on the clock.
     seed : int

@@ -172,3 +172,29 @@ def rmatmat(indptr, indices, data, V, out):
     """out += A' V."""
     for i in range(np.uint64(V.shape[0])):
         block_add(indices, data, indptr[i], indptr[i + np.uint64(1)], V[i], out)
+
+
+@jit(fastmath=FAST)
+def stationary(rates, out):
+    """The stationary distribution, up to a factor, of the Markov chain with these rates.
+
+    Elimination without subtractions (Grassmann, Taksar and Heyman 1985): every probability to its
+    own last digits, whatever the scales of the rates, which are overwritten.  The diagonal is not
+    looked at; states that never leave have to come first.
+    """
+    for k in range(rates.shape[0] - 1, 0, -1):
+        total = 0.0
+        for j in range(k):
+            total += rates[k, j]
+        for i in range(k):
+            share = rates[i, k] / total if total > 0.0 else 0.0
+            rates[i, k] = share
+            if share > 0.0:
+                for j in range(k):
+                    rates[i, j] += share * rates[k, j]
+    out[0] = 1.0
+    for k in range(1, rates.shape[0]):
+        total = 0.0
+        for i in range(k):
+            total += out[i] * rates[i, k]
+        out[k] = total

@@ -7,6 +7,7 @@ each row.  With an intercept the columns of y, weighted, must also sum to 0.
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 
 def check_codes(b: np.ndarray, name: str) -> np.ndarray:
@@ -83,9 +84,8 @@ def balance(y: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 def _flow(given: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
     """F_jk: what the rows of class j give to class k, by weight."""
-    n_classes = given.shape[1]
-    weighted = w[:, None] * given
-    return np.stack([np.bincount(b, column, n_classes) for column in weighted.T], axis=1)
+    rows = sparse.csr_array((w, (b, np.arange(b.size))), shape=(given.shape[1], b.size))
+    return rows @ given
 
 
 def _topped_up(given: np.ndarray, flow: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -104,27 +104,14 @@ def _topped_up(given: np.ndarray, flow: np.ndarray, b: np.ndarray, w: np.ndarray
 def _shares(flow: np.ndarray) -> np.ndarray:
     """s >= 0 with s_k sum_j F_jk = sum_j F_kj s_j: 1 on the average.
 
-    The stationary distribution of a Markov chain with the rates F', by elimination without
-    subtractions (Grassmann, Taksar and Heyman 1985): every s_k to its own last digits, whatever
-    the weights of the classes.
+    The stationary distribution of a Markov chain with the rates F'.
     """
-    K = len(flow)
+    from ..kernels.classes import stationary
+
     order = np.argsort(-flow.sum(axis=1), kind="stable")  # who gives nothing goes first, and gets 0
-    rates = flow.T[np.ix_(order, order)]
-    np.einsum("ii->i", rates)[:] = 0.0
-    for k in range(K - 1, 0, -1):
-        out = rates[k, :k].sum()
-        if out > 0.0:
-            rates[:k, k] /= out
-            rates[:k, :k] += np.multiply.outer(rates[:k, k], rates[k, :k])
-            np.einsum("ii->i", rates)[:] = 0.0
-        else:
-            rates[:k, k] = 0.0
-    ordered = np.zeros(K)
-    ordered[0] = 1.0
-    for k in range(1, K):
-        ordered[k] = ordered[:k] @ rates[:k, k]
-    s, got = np.empty(K), flow.sum(axis=0)
+    ordered = np.empty(len(flow))
+    stationary(np.ascontiguousarray(flow.T[np.ix_(order, order)]), ordered)
+    s, got = np.empty(len(flow)), flow.sum(axis=0)
     s[order] = ordered
     total = float(s @ got)
-    return s * (got.sum() / total) if total > 0.0 else np.ones(K)
+    return s * (got.sum() / total) if total > 0.0 else np.ones(len(flow))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,11 +20,7 @@ from adacoord.kernels.gram import sparse_gram
 from adacoord.linalg.cholesky import Cholesky
 from adacoord.solvers.newton import newton
 from adacoord.solvers.newton import size as newton_size
-from adacoord.solvers.newton.kernels import (
-    along_line,
-    along_line_blocks,
-    expand_blocks,
-)
+from adacoord.solvers.newton.expansion import Blocks, Scalars
 from adacoord.solvers.registry import SOLVERS
 
 
@@ -57,13 +54,17 @@ def test_line(loss):
         "count": rng.poisson(2.0, n).astype(float),
     }[loss.task]
 
+    rows = (Blocks if loss.blocks else Scalars)(SimpleNamespace(loss=loss, b=b, n=n), w)
+
     def along(t):
-        if loss.blocks:
-            return along_line_blocks(z, dz, b, w, t)
-        return along_line(loss.code, *loss.constants, z, dz, b, w, t)
+        return rows.along(z, dz, t)
 
     for t in (0.0, 0.7):
         value, slope, bend = along(t)
+        at, y, p, _ = rows.expand(z + t * dz)
+        assert at == pytest.approx(value, rel=1e-14)
+        np.testing.assert_allclose(y, loss.derivative(z + t * dz, b), rtol=1e-13, atol=1e-15)
+        np.testing.assert_array_equal(p, (w * y.T).T)
         assert value == pytest.approx(np.sum(w * loss.value(z + t * dz, b)), rel=1e-13)
         h = 1e-6
         low, high = along(t - h), along(t + h)
@@ -73,10 +74,12 @@ def test_line(loss):
 
 def test_softmax_keeps_the_digits_of_small_losses():
     z = np.array([[50.0, 0.0, -1.0], [0.0, 50.0, -1.0], [800.0, -800.0, 0.0]])
-    b, y = np.array([0, 0, 1]), np.empty((3, 3))
+    b = np.array([0, 0, 1])
     for i in range(3):
-        value = expand_blocks(z[i : i + 1], b[i : i + 1], np.ones(1), y[i : i + 1])
-        assert value == pytest.approx(losses.Multinomial().value(z[[i]], b[[i]])[0], rel=1e-14)
+        row = Blocks(SimpleNamespace(b=b[[i]], n=1), np.ones(1))
+        value = losses.Multinomial().value(z[[i]], b[[i]])[0]
+        assert row.expand(z[[i]])[0] == pytest.approx(value, rel=1e-14)
+    y = Blocks(SimpleNamespace(b=b, n=3), np.ones(3)).expand(z)[1]
     np.testing.assert_allclose(y, losses.Multinomial().derivative(z, b), rtol=1e-14)
     assert 0.0 < -y[0, 0] < 1e-20
 

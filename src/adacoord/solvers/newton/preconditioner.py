@@ -7,9 +7,9 @@ columns beside a number for c: columns far from 0 are no harder than centred one
 
 diagonal    the variances of the columns by the curvature, summed over the classes and shared out
             among them by their curvature, + l2: columns of unequal scale are no harder either
-factor      dense data only: Cholesky of each class's own Hessian, on SAMPLE d rows (or all of
-            them) drawn in proportion to their curvature: correlated columns are no harder either.
-            H M^-1 then has eigenvalues within (1 +- 1/sqrt(SAMPLE))^2 or so
+factor      dense data only: Cholesky of each class's own Hessian, on SAMPLE d rows or more drawn in
+            proportion to their curvature, or on all of them: correlated columns are no harder
+            either.  H M^-1 then has eigenvalues within (1 +- 1/sqrt(SAMPLE))^2 or so
 
 The diagonal comes first and follows the curvature; the factor takes its place when conjugate
 gradients have made as many passes as it costs, so that this is never more than twice as much work
@@ -19,24 +19,23 @@ has moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from ...data.columns import as_scipy
 from ...linalg.cholesky import Cholesky
 from ...problem import Problem
-from .kernels import spread_columns, spread_rows
+from .kernels import curvature_blocks, spread_columns, spread_rows
 from .systems import RIDGE
 
 #: Rows of the sample, in columns.
-SAMPLE = 4
-#: The curvature has moved when it differs by this share of its sum.
-MOVED = 0.3
+SAMPLE = 8
+#: The curvature has moved when the shares of the rows in it differ by this, or its sum by this
+#: factor.
+MOVED, GREW = 0.5, 4.0
 #: Multiply-adds of BLAS in the time in which conjugate gradients handle an entry of A: for one
 #: number per row, and for several, which are products of matrices themselves.
-BLAS, BLAS_BLOCKS = 12.0, 2.0
+BLAS, BLAS_BLOCKS = 20.0, 2.0
 #: Bytes of factors that may be held.
 LARGEST = 2**28
 
@@ -44,19 +43,21 @@ LARGEST = 2**28
 class Preconditioner:
     """M; see the module's docstring."""
 
-    def __init__(self, problem: Problem, rng: np.random.Generator):
-        self.problem, self.rng = problem, rng
+    def __init__(self, problem: Problem, w: np.ndarray, rng: np.random.Generator):
+        self.problem, self.w, self.rng = problem, w, rng
         n, d, classes = problem.n, problem.d, problem.n_classes or 1
-        self.rows = min(n, SAMPLE * d)
-        work = (self.rows * d**2 + d**3 / 3) / (BLAS_BLOCKS if problem.loss.blocks else BLAS)
+        rate = BLAS_BLOCKS if problem.loss.blocks else BLAS
+        # few rows have a share in many classes; and more rows are better while they cost little
+        self.rows = min(n, max(SAMPLE * d * classes, int(rate * n / d)))
+        work = (self.rows * d**2 + d**3 / 3) / rate
         fits = problem.matrix.is_dense and 8 * classes * d**2 <= LARGEST
         #: Passes that the factor costs.
         self.price = work / (n * d) if fits else np.inf
         self.centre = np.zeros(d)
         self.diagonal = np.zeros((d + 1, *problem.x_shape[1:]))
         self.factor = np.zeros((0, d, d))
-        self.curvature = np.zeros(0)  # what all of it was made for
-        self.spent = 0  # passes since the factor was made, or from the start
+        self.curvature = np.zeros(0)  # of each row: what all of it was made for
+        self.spent = 1  # passes since the factor was made; what costs one is made at once
 
     _state = ("centre", "diagonal", "factor", "curvature", "spent")
 
@@ -68,71 +69,80 @@ class Preconditioner:
             value = state[f"preconditioner_{name}"]
             setattr(self, name, int(value) if name == "spent" else value.copy())
 
-    def due(self, curvature: Callable[[], np.ndarray]) -> bool:
+    def due(self, curvature: np.ndarray) -> bool:
         """Whether a factor is worth its price by now."""
-        return self.spent >= self.price and (self.factor.size == 0 or self._moved(curvature()))
+        if self.spent < self.price:
+            return False
+        return self.factor.size == 0 or self._moved(self._sums(curvature)[0])
 
-    def follow(self, D: np.ndarray) -> int:
-        """Make M for the curvature D, of shape (n,) or (n, K); returns the entries touched."""
-        if self.due(lambda: D):
-            return self._factorise(D)
-        if self.factor.size or not self._moved(D):
+    def follow(self, curvature: np.ndarray) -> int:
+        """Make M for what :meth:`.expansion.Scalars.expand` says; returns the entries touched."""
+        rows, classes = self._sums(curvature)
+        worth = self.spent >= self.price
+        if not self._moved(rows) and not (worth and self.factor.size == 0):
             return 0
-        return self._scale(D)
+        if not worth and self.factor.size:
+            return 0
+        self.curvature = rows
+        if self.problem.intercept:
+            self.centre = self.problem.matrix.tdot(rows) / float(np.sum(rows))
+        # what holds the intercepts: none of it next to nothing
+        self.diagonal[-1] = np.maximum(classes, 1e-10 * np.max(classes))
+        touched = self.problem.intercept * self.problem.matrix.nnz
+        if worth:
+            self._factorise(rows, curvature)
+            return touched + int(self.price * self.problem.matrix.nnz)
+        self._scale(rows)
+        return touched + self.problem.matrix.nnz
 
-    def _moved(self, D: np.ndarray) -> bool:
+    def _sums(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The diagonals of the rows' Hessians, summed over the classes and over the rows."""
+        if not self.problem.loss.blocks:
+            return curvature, np.sum(curvature)
+        rows, classes = np.empty(self.problem.n), np.empty(curvature.shape[1])
+        curvature_blocks(curvature, self.problem.b, self.w, rows, classes)
+        return rows, classes
+
+    def _moved(self, rows: np.ndarray) -> bool:
         if self.curvature.size == 0:
             return True
-        return float(np.sum(np.abs(D - self.curvature))) > MOVED * float(np.sum(D))
+        now, then = float(np.sum(rows)), float(np.sum(self.curvature))
+        away = float(np.sum(np.abs(rows / now - self.curvature / then)))
+        return away > MOVED or not 1.0 / GREW < now / then < GREW
 
-    def _centre(self, total: np.ndarray) -> None:
-        if self.problem.intercept:
-            self.centre = self.problem.matrix.tdot(total) / float(np.sum(total))
-
-    def _held(self, D: np.ndarray) -> np.ndarray:
-        """What holds the intercepts: the sums of the curvature, none of them next to nothing."""
-        sums = np.sum(D, axis=0)
-        return np.maximum(sums, 1e-10 * np.max(sums))
-
-    def _scale(self, D: np.ndarray) -> int:
-        m, l2, d = self.problem.matrix, self.problem.penalty.l2, self.problem.d
-        total = D.reshape(D.shape[0], -1).sum(axis=1)
-        self._centre(total)
+    def _scale(self, rows: np.ndarray) -> None:
+        m, d, held = self.problem.matrix, self.problem.d, self.diagonal[-1]
         spread, seen = np.zeros(d), np.zeros(d)
         if m.by_columns:
-            spread_columns(*m.columns.arrays, total, self.centre, spread, seen)
+            spread_columns(*m.columns.arrays, rows, self.centre, spread, seen)
         else:
-            spread_rows(*m.arrays, total, self.centre, spread, seen)
+            spread_rows(*m.arrays, rows, self.centre, spread, seen)
         if not m.is_dense:
-            spread += np.maximum(np.sum(total) - seen, 0.0) * np.square(self.centre)
-        held = self._held(D)
-        self.diagonal[:d] = np.multiply.outer(spread, held / np.sum(held)) + l2
-        self.diagonal[d] = held
+            spread += np.maximum(np.sum(rows) - seen, 0.0) * np.square(self.centre)
+        self.diagonal[:-1] = np.multiply.outer(spread, held / np.sum(held))
+        self.diagonal[:-1] += self.problem.penalty.l2
         self.diagonal[self.diagonal <= 0.0] = 1.0  # columns of zeros
-        self.curvature = D
-        return (1 + self.problem.intercept) * m.nnz
 
-    def _factorise(self, D: np.ndarray) -> int:
-        m, l2, d = self.problem.matrix, self.problem.penalty.l2, self.problem.d
-        total = D.reshape(D.shape[0], -1).sum(axis=1)
-        times = np.ones(total.size)
-        if self.rows < total.size:
-            chance = total / np.sum(total)
+    def _factorise(self, rows: np.ndarray, curvature: np.ndarray) -> None:
+        times = np.ones(rows.size)
+        if self.rows < rows.size:
+            chance = rows / np.sum(rows)
             drawn = self.rng.multinomial(self.rows, chance)
             times = np.divide(drawn, self.rows * chance, out=np.zeros_like(chance), where=drawn > 0)
-        self._centre(total)
         sample = np.flatnonzero(times)
-        block = as_scipy(m)[sample] - self.centre
-        factors = []
-        for weight in D[sample].reshape(sample.size, -1).T:
-            rows = np.sqrt(times[sample] * weight)[:, None] * block
-            H = rows.T @ rows
+        D = curvature[sample].reshape(sample.size, -1)
+        if self.problem.loss.blocks:
+            D[np.arange(sample.size), self.problem.b[sample]] += 1.0
+            D *= (1.0 - D) * self.w[sample, None]
+        D *= times[sample, None]
+        block, l2 = as_scipy(self.problem.matrix)[sample] - self.centre, self.problem.penalty.l2
+        self.factor = np.empty((D.shape[1], self.problem.d, self.problem.d))
+        for k, weight in enumerate(D.T):
+            scaled = np.sqrt(np.maximum(weight, 1e-100))[:, None] * block
+            H = scaled.T @ scaled
             np.einsum("ii->i", H)[:] += l2
-            factors.append(Cholesky(H, RIDGE if l2 == 0.0 else 0.0).factor)
-        self.factor = np.array(factors)
-        self.diagonal[d] = self._held(D)
-        self.curvature, self.spent = D, 0
-        return self.problem.intercept * m.nnz + int(self.price * m.nnz)
+            self.factor[k] = Cholesky(H, RIDGE if l2 == 0.0 else 0.0).factor.T
+        self.spent = 0
 
     def eliminate(self, r: np.ndarray) -> np.ndarray:
         """The residual r for x in the coordinates of the centred columns."""
@@ -147,10 +157,10 @@ class Preconditioner:
         if self.factor.size == 0:
             out[:d] = inner / self.diagonal[:d]
         elif r.ndim == 1:
-            out[:d] = dpotrs(self.factor[0], inner, lower=1)[0]
+            out[:d] = dpotrs(self.factor[0].T, inner, lower=1)[0]
         else:
             for k, factor in enumerate(self.factor):
-                out[:d, k] = dpotrs(factor, inner[:, k], lower=1)[0]
+                out[:d, k] = dpotrs(factor.T, inner[:, k], lower=1)[0]
         out[d] = 0.0
         if self.problem.intercept:
             out[d] = r[d] / self.diagonal[d] - self.centre @ out[:d]

@@ -13,7 +13,7 @@ by Cholesky's factorisation, in float64 whatever the data.  Each system here off
 ``x(t)``         the primal point of its coefficients
 ``predict(t)``   A x(t)
 ``dual(t, z)``   what x(t).x(s) = dual(t, predict(t)).s takes: |x|^2 without x
-``factorise(D)`` the matrix of the curvatures D
+``factorise(D)`` the matrix of the curvatures D (y = phi' for the multinomial loss)
 ``gradient(t, p)``  what its own coordinates see of the gradient: dual(s, predict(s)).gradient is
                  the slope of P along s
 ``square(g, p)`` |gradient|^2 in x, with c where p = sum_i p_i is 0
@@ -172,6 +172,7 @@ class Multinomial:
         self.ridge = RIDGE if self.l2 == 0.0 else 0.0
         n, d = problem.matrix.shape
         assert problem.n_classes is not None
+        self.weight = (np.ones(n) if problem.weights is None else problem.weights) / n
         self.Q = np.ascontiguousarray(helmert(problem.n_classes).T)
         self.width = d + problem.intercept
         size = self.width * (problem.n_classes - 1)
@@ -190,9 +191,11 @@ class Multinomial:
     def dual(self, t, z):
         return t
 
-    def factorise(self, curvature):
-        P, weight = curvature
-        P = np.where(P < 1e-50, 0.0, P)  # no denormal products: they cost BLAS 4x
+    def factorise(self, y):
+        P = y.copy()
+        P[np.arange(self.problem.n), self.problem.b] += 1.0
+        P[P < 1e-50] = 0.0  # no denormal products: they cost BLAS 4x
+        weight = self.weight
         Q, m, classes = self.Q, self.width, self.Q.shape[1]
         A = as_scipy(self.problem.matrix)
         grams = np.zeros((classes + 1, m, m))
