@@ -69,12 +69,13 @@ def test_a_wrong_pick_is_put_right(pick):
     assert result.primal == pytest.approx(ac.solve(problem, "acf").primal, rel=2e-6)
 
 
-def test_the_other_way_round(pick):
+def test_the_other_way_round(pick, monkeypatch):
+    monkeypatch.setattr(rules, "newton_cg_can", lambda problem: False)
     problem = tall_problem()
-    pick("acf")
+    pick("dcd")
     result = ac.solve(problem)
-    assert result.converged and result.history.switched.before == "acf"
-    assert result.solver == alternative(problem, SOLVERS["acf"])
+    assert result.converged and result.history.switched.before == "dcd"
+    assert result.solver == alternative(problem, SOLVERS["dcd"])
     with pytest.warns(ac.ConvergenceWarning):
         ac.solve(problem, "dcd", max_passes=result.passes)
 
@@ -253,6 +254,21 @@ def test_without_a_certificate_there_is_no_fallback(make_data):
     assert fallback(problem, SOLVERS["newton"], None) is None
 
 
+def test_one_look_is_no_forecast():
+    """Of a solver that is looked at when it says so, never before its first pass."""
+    seen = History()
+    seen.append(
+        passes=10,
+        seconds=0.1,
+        operations=1000,
+        primal=1.0,
+        dual=0.5,
+        gap=0.5,
+        relative_gap=0.5,
+    )
+    assert forecast(seen, 1e-6) == (1000, 0.0)
+
+
 def test_forecast():
     def of(operations, gap, tol=1e-6, scale=1.0):
         return forecast(
@@ -281,10 +297,11 @@ def test_a_path_is_put_right_too(pick):
     assert path.results[1].history.switched is None  # nor is the wrong one tried again
 
 
-def test_a_path_keeps_to_what_can(pick):
+def test_a_path_keeps_to_what_can(pick, monkeypatch):
     """Newton's method takes over at one point, and cannot take the next one."""
+    monkeypatch.setattr(rules, "newton_cg_can", lambda problem: False)
     A, b = tall()
-    pick("acf")
+    pick("dcd")
     path = ac.path(
         ac.Problem(A, b, "squared"), l1=[0.0, 0.0, 1e-4], l2=[1e-7, 1e-7, 1e-7], keep_results=True
     )

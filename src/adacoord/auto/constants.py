@@ -10,16 +10,32 @@
 Work is counted in entries of A touched by dual ascent, never in seconds: same seed, same bits.
 """
 
-# ---- the work of Newton's method, in nanoseconds of one core that is also busy otherwise ---------
+# ---- expected work, in nanoseconds of one core ---------------------------------------------------
 
-#: A multiply-add of BLAS, and of the sparse Gram matrix (picks: fitted to the table of
-#: :func:`.rule.newton_is_cheaper`).
-BLAS_FLOP, SPARSE_PAIR = 0.15, 2.5
-#: An entry and a row in a pass, and the calls of an iteration (the same fit).
-ENTRY, ROW, CALLS = 5.0, 300.0, 4e5
-#: Newton's iterations for a loss of one number per row that is not squared, and for multinomial
-#: (1 to 15 were taken in that table).
-ITERATIONS, BLOCK_ITERATIONS = 8.0, 12.0
+#: A multiply-add of BLAS, and of the sparse Gram matrix (picks: newton on the dense tables and on
+#: a9a, w8a, covtype).
+BLAS_FLOP, SPARSE_PAIR = 0.1, 2.5
+#: Columns that rows seem to have more, as short ones leave BLAS little to do (100,000 x 10).
+SHORT_ROWS = 30
+#: An entry in a product with A and one with A' together, dense and sparse; a row's loss with its
+#: slope and curvature; the calls of an iteration, and of a pass of conjugate gradients (picks:
+#: newton and newton-cg on the same).
+PAIR, SPARSE_PRODUCTS, ROW_LOSS, CALLS, CG_CALLS = 0.9, 2.5, 20.0, 4e5, 1e5
+#: The same with K classes: an entry times a class, dense and sparse; a row's class (picks: the
+#: tables with classes).
+BLOCK_PAIR, SPARSE_BLOCK_PAIR, CLASS_LOSS = 0.25, 2.0, 15.0
+#: Newton's iterations for a loss of one number per row that is not squared, for multinomial (1 to
+#: 15 were taken), and for kinks, with the share of the rows that have a curvature then (picks).
+ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.25
+#: Passes of conjugate gradients: the first, and per root of kappa, dense and sparse; at most,
+#: dense, where rows are twice the columns and where not (the preconditioner sees to it; 8 to 17
+#: and 49 to 86 were taken to 1e-6), for the squared loss, and sparse.
+CG_FIRST, CG_PER_ROOT, SPARSE_CG_PER_ROOT = 8.0, 4.0, 20.0
+CG_MOST, CG_MOST_WIDE, CG_MOST_SQUARED, SPARSE_CG_MOST = 30.0, 60.0, 20.0, 400.0
+#: An entry and a row in a pass of apdc, dense and sparse, and of acf (cost; 20,000 x 100 and 2,000
+#: x 2,000, logistic: 290 ns and 1.8 us per row of acf).
+APDC_DENSE, APDC_SPARSE, APDC_ROW = 2.0, 5.0, 300.0
+ACF_DENSE, ACF_SPARSE, ACF_ROW = 0.9, 2.5, 200.0
 #: Passes of the coordinate methods: at kappa = 1, and per root of kappa where rows meet and where
 #: they are fewer than the columns (apdc at 1e-6 took 12, 21, 36, 48, 116, 306 passes at kappa = 3,
 #: 25, 100, 750, 750, 3000).
@@ -49,8 +65,9 @@ JUDGED_AFTER, NEWTON_JUDGED_AFTER = 50.0, 500.0
 FACTOR = 2.0
 #: Work of a pass of APDC: a quarter more entries than A has, at twice the cost (cost).
 APDC_PASS = 2.6
-#: Work of an entry touched by APDC, and by ACF on columns, which streams through them (cost).
-APDC_ENTRY, COLUMN_ENTRY = 2.0, 0.4
+#: Work of an entry touched by APDC, by ACF on columns, which streams through them, and by
+#: conjugate gradients, which do so, too (cost).
+APDC_ENTRY, COLUMN_ENTRY, CG_ENTRY = 2.0, 0.4, 0.4
 #: Expected passes of APDC: the constant, and per root of kappa (picks).
 APDC_FIRST, APDC_PER_ROOT = 10.0, 4.0
 #: Expected passes of dual ascent: where rows do not meet; else the constant, and per kappa for

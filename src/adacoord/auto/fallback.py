@@ -20,7 +20,8 @@ apdc        APDC_PASS (10 + 4 sqrt(kappa)), twice that with l1 or a sign (rows a
 acf, dcd    50 where there are far more columns than rows, which then hardly meet; otherwise
             30 + 5 kappa, with kinks 30 + 20 kappa; at most NEWTON_JUDGED_AFTER where ACF may turn
             to Newton steps
-newton      its seconds by :func:`.rule.newton_time`, in entries
+newton      its seconds by :func:`.rule.newton_time`, in entries; newton-cg by
+            :func:`.rule.cg_time`
 ==========  =================================================================================
 
 Methods that turn to Newton steps by themselves (``acf`` on columns, and on rows where these are
@@ -40,8 +41,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..problem import Problem
-from ..solvers.registry import SOLVERS, Entry, admit, newton_can
+from ..solvers.registry import SOLVERS, Entry, admit, newton_can, newton_cg_can
 from .constants import (
+    ACF_DENSE,
+    ACF_SPARSE,
     APART,
     APDC_ENTRY,
     APDC_FIRST,
@@ -50,14 +53,14 @@ from .constants import (
     ASCENT_FIRST,
     ASCENT_PER_KAPPA,
     ASCENT_PER_KAPPA_WITH_KINKS,
+    CG_ENTRY,
     COLUMN_ENTRY,
-    ENTRY,
     FACTOR,
     JUDGED_AFTER,
     NEWTON_JUDGED_AFTER,
     USUAL,
 )
-from .rule import choose, choose_large, conditioning, newton_time, rows_meet
+from .rule import cg_time, choose, choose_large, kappa, newton_time, rows_meet
 
 if TYPE_CHECKING:
     from ..api.monitor import History, Switch
@@ -128,23 +131,27 @@ def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback |
         return None
 
     def other(start):
-        name = "newton" if larger else choose_large(problem)
-        return make(SOLVERS[name] if larger else SOLVERS[name].variant(problem), start), name
+        if not larger:
+            name = choose_large(problem)
+            return make(SOLVERS[name].variant(problem), start), name
+        newton = SOLVERS["newton"]
+        kinked = newton.kinked if not problem.loss.differentiable else None
+        return make(kinked or newton, start), "newton"
 
     return Fallback(first.name, lambda *_: False, other)
 
 
 def alternative(problem: Problem, first: Entry) -> str | None:
     """The method to turn to, of those that take the problem the one expected to be fastest."""
-    if (
-        first.name == "newton"
-        or problem.penalty.strong_convexity == 0.0
-        or (problem.loss.name == "poisson")
-    ):
-        return None  # it does not crawl; nothing but continuation; nothing but dual ascent
-    others = ["apdc"]
+    if problem.penalty.strong_convexity == 0.0:
+        return None  # nothing but continuation
+    if first.name == "newton" and problem.loss.differentiable:
+        return None  # it does not crawl
+    others = [] if problem.loss.name == "poisson" else ["apdc"]  # its dual is a barrier
     if newton_can(problem):
         others.append("newton")
+    if newton_cg_can(problem):
+        others.append("newton-cg")
     if not problem.loss.blocks:
         others.append("acf")
     entries = [SOLVERS[name].variant(problem) for name in others if name != first.name]
@@ -164,16 +171,18 @@ def lesson(problem: Problem, switched: Switch | None) -> str:
 
 def expected(problem: Problem, entry: Entry) -> float:
     """Work to a relative gap of USUAL, from scratch."""
-    if entry.name == "newton":
-        return newton_time(problem) / (ENTRY * max(problem.matrix.nnz, 1))
-    plain, kappa = problem.penalty.quadratic, 1.0 / max(conditioning(problem), 1e-300)
+    if entry.name in ("newton", "newton-cg"):
+        unit = ACF_DENSE if problem.matrix.is_dense else ACF_SPARSE
+        time = newton_time(problem) if entry.name == "newton" else cg_time(problem)
+        return time / (unit * max(problem.matrix.nnz, 1))
+    plain = problem.penalty.quadratic
     if entry.name == "apdc":
-        passes = APDC_FIRST + APDC_PER_ROOT * math.sqrt(kappa)
+        passes = APDC_FIRST + APDC_PER_ROOT * math.sqrt(kappa(problem))
         return (1.0 if plain else 2.0) * APDC_PASS * passes
     rows = APART
     if rows_meet(problem) or not plain:
         slope = ASCENT_PER_KAPPA if problem.loss.gamma else ASCENT_PER_KAPPA_WITH_KINKS
-        rows = ASCENT_FIRST + slope * kappa
+        rows = ASCENT_FIRST + slope * kappa(problem)
     return min(rows, NEWTON_JUDGED_AFTER) if may_turn(problem, entry) else rows
 
 
@@ -195,6 +204,8 @@ def work_per_entry(entry: Entry) -> float:
     """Work that touching an entry of A is."""
     if entry.name == "apdc":
         return APDC_ENTRY
+    if entry.name == "newton-cg":
+        return CG_ENTRY
     return COLUMN_ENTRY if entry.cls == "WorkingSetDescent" else 1.0
 
 
@@ -204,7 +215,11 @@ def forecast(history: History, tol: float) -> tuple[float, float]:
     By P - D and not by its ratio to P, which stays near 1 while P itself still falls.
     """
     spent = history.operations[-1]
-    half = max(k for k, entries in enumerate(history.operations) if entries <= 0.5 * spent)
+    half = max(
+        (k for k, entries in enumerate(history.operations) if entries <= 0.5 * spent), default=-1
+    )
+    if half < 0:  # a single look, so far
+        return spent, 0.0
     before, now, relative = history.gap[half], history.gap[-1], history.relative_gap[-1]
     if relative <= tol:
         return spent, 0.0

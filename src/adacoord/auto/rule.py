@@ -5,23 +5,44 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem import Problem
-from ..solvers.newton.size import dual_side, small, small_system, system_size
-from ..solvers.registry import lbfgs_can, newton_can, nonnegative_least_squares
+from ..solvers.newton.size import dual_side, small, system_size
+from ..solvers.registry import newton_can, newton_cg_can, nonnegative_least_squares
 from .constants import (
+    ACF_DENSE,
+    ACF_ROW,
+    ACF_SPARSE,
+    APDC_DENSE,
+    APDC_ROW,
+    APDC_SPARSE,
     BADLY_CONDITIONED,
     BLAS_FLOP,
     BLOCK_ITERATIONS,
+    BLOCK_PAIR,
     CALLS,
+    CG_CALLS,
+    CG_FIRST,
+    CG_MOST,
+    CG_MOST_SQUARED,
+    CG_MOST_WIDE,
+    CG_PER_ROOT,
+    CLASS_LOSS,
     EASY,
     EASY_PASSES,
     EASY_WITH_KINKS,
-    ENTRY,
     ITERATIONS,
+    KINK_SHARE,
+    KINK_STEPS,
     MEET_CLASSIFICATION,
     MEET_REGRESSION,
+    PAIR,
     PASSES_PER_ROOT,
-    ROW,
+    ROW_LOSS,
+    SHORT_ROWS,
+    SPARSE_BLOCK_PAIR,
+    SPARSE_CG_MOST,
+    SPARSE_CG_PER_ROOT,
     SPARSE_PAIR,
+    SPARSE_PRODUCTS,
     WELL_CONDITIONED,
     WIDE_PASSES_PER_ROOT,
 )
@@ -30,7 +51,10 @@ from .constants import (
 def choose(problem: Problem) -> str:
     """The solver ``auto`` takes.
 
-    Newton's method for small data, and where its systems are cheap (:func:`newton_is_cheaper`).
+    Newton's method for small data; of Newton's method, conjugate gradients and coordinates the one
+    that is expected to take the least time (:func:`newton_time`, :func:`cg_time`,
+    :func:`coordinate_time`) for l2 alone, or no penalty.  Of the coordinate methods then:
+
     ACF on working sets of columns wherever there is an l1 and a smooth loss, unless l2 makes the
     problem well-conditioned and outweighs l1: then dual ascent.  rcv1.subset, a9a and leukemia,
     squared and logistic, l1 = l1_max/10 and /100, l2 = l1/100 and l1, to 1e-6: ACF is 1.6 to 100
@@ -54,20 +78,27 @@ def choose(problem: Problem) -> str:
     """
     if small(problem) or nonnegative_least_squares(problem):
         return "newton"
-    if problem.loss.blocks and newton_can(problem) and small_system(problem):
-        return "newton"
     return choose_large(problem)
 
 
 def choose_large(problem: Problem) -> str:
     """The same without regard to how small the data are: what goes on where that is stuck."""
+    times = {}
+    if newton_can(problem):
+        times["newton"] = newton_time(problem)
+    if newton_cg_can(problem):
+        times["newton-cg"] = cg_time(problem)
+    best = min(times, key=times.__getitem__, default="")
+    if best and (not problem.has_certificate or times[best] <= coordinate_time(problem)):
+        return best
+    return coordinate_method(problem)
+
+
+def coordinate_method(problem: Problem) -> str:
+    """The method of coordinates that ``auto`` takes."""
     from ..solvers.newton import dual_proximal  # its kernels import Numba
 
     penalty, gamma = problem.penalty, problem.loss.gamma
-    if newton_can(problem) and (not problem.has_certificate or newton_is_cheaper(problem)):
-        return "newton"
-    if not problem.has_certificate and lbfgs_can(problem):
-        return "lbfgs"
     if problem.loss.blocks:
         return "apdc"
     good, classifies = conditioning(problem), problem.loss.task == "classification"
@@ -109,53 +140,75 @@ def rows_meet(problem: Problem) -> bool:
     return problem.n >= (MEET_CLASSIFICATION if classifies else MEET_REGRESSION) * problem.d
 
 
+def kappa(problem: Problem) -> float:
+    """R^2/(n l2 gamma), which the passes of most methods go by."""
+    return 1.0 / max(conditioning(problem), 1e-300)
+
+
 def newton_time(problem: Problem) -> float:
-    """Nanoseconds that Newton's method may take."""
-    n, nnz = problem.n, problem.matrix.nnz
-    size, k = system_size(problem), problem.n_classes or 1
+    """Nanoseconds that Newton's method may take; inf for kinks and sparse data, which is ACF's.
+
+    Iterations of the Gram matrix (or the part of it that has a curvature), a factorisation and
+    products with A; once for the squared loss, and n x n the Gram matrix once.
+    """
+    n, d, nnz = problem.n, problem.d, problem.matrix.nnz
+    size, k, dense = system_size(problem), problem.n_classes or 1, problem.matrix.is_dense
+    factor = BLAS_FLOP * size**3 / 3.0
     if problem.loss.blocks:
-        gram = BLAS_FLOP * n * (size**2 + k * problem.d**2) / 2.0
-    elif problem.matrix.is_dense:
-        gram = BLAS_FLOP * (n * problem.d * size) / 2.0
+        gram = BLAS_FLOP * n * (size**2 + k * d**2) / 2.0
+        return BLOCK_ITERATIONS * (gram + factor + _block_products(problem) + CALLS)
+    products = (PAIR if dense else SPARSE_PRODUCTS) * nnz + ROW_LOSS * n
+    if not problem.loss.differentiable:
+        if not dense:
+            return np.inf
+        curved = KINK_SHARE * n
+        gram = BLAS_FLOP * curved * d * min(curved, d) / 2.0
+        factor = BLAS_FLOP * min(curved, d) ** 3 / 3.0
+        return KINK_STEPS * (gram + factor + 2.0 * products + CALLS)
+    if dense:
+        gram = BLAS_FLOP * n * d * (size + SHORT_ROWS) / 2.0
     else:  # each pair of entries of a row (or, n x n, of a column), at its average length
-        gram = SPARSE_PAIR * nnz * (1.0 + nnz / (problem.d if dual_side(problem) else n)) / 2.0
-    each = BLAS_FLOP * size**3 / 6.0 + ENTRY * k * nnz + CALLS
+        gram = SPARSE_PAIR * nnz * (1.0 + nnz / (d if dual_side(problem) else n)) / 2.0
+    each = factor + products + CALLS
     if problem.loss.name == "squared":
         return gram + each
     if dual_side(problem):
         return gram + each * ITERATIONS
-    return (gram + each) * (BLOCK_ITERATIONS if problem.loss.blocks else ITERATIONS)
+    return (gram + each) * ITERATIONS
 
 
-def newton_is_cheaper(problem: Problem) -> bool:
-    """Whether Newton's method is expected to take less than coordinate methods, in nanoseconds.
+def cg_time(problem: Problem) -> float:
+    """Nanoseconds that Newton's method with conjugate gradients may take."""
+    dense, root = problem.matrix.is_dense, kappa(problem) ** 0.5
+    if dense:
+        most = CG_MOST if problem.n >= 2 * problem.d else CG_MOST_WIDE
+        if problem.loss.name == "squared":
+            most = min(most, CG_MOST_SQUARED)
+        passes = min(CG_FIRST + CG_PER_ROOT * root, most)
+    else:
+        passes = min(CG_FIRST + SPARSE_CG_PER_ROOT * root, SPARSE_CG_MOST)
+    if problem.loss.blocks:
+        return passes * (_block_products(problem) + CG_CALLS)
+    products = (PAIR if dense else SPARSE_PRODUCTS) * problem.matrix.nnz
+    return passes * (products + ROW_LOSS * problem.n + CG_CALLS)
 
-    Newton took 1-15 iterations on the data below (one factorisation for the squared loss); the
-    others need 10 passes for a well-conditioned problem and more as kappa = R^2/(n l2 gamma) grows:
-    apdc at 1e-6 took 12, 21, 36, 48, 116 and 306 passes at kappa = 3, 25, 100, 750, 750 and 3000
-    (a9a, gaussian, breast_cancer, digits); rows of n < d hardly meet, and then it is fewer.
 
-    Seconds of the faster of apdc and dcd over newton's at 1e-6, l2 = 10/n, 1/n and .01/n, the
-    best of one or two runs on a busy machine (>: neither was there yet; -: not measured warm).
-    The constants above were fitted to these same runs:
+def _block_products(problem: Problem) -> float:
+    """A product with A and one with A' for all classes, and their losses."""
+    entry = BLOCK_PAIR if problem.matrix.is_dense else SPARSE_BLOCK_PAIR
+    k = problem.n_classes or 1
+    return k * (entry * problem.matrix.nnz + CLASS_LOSS * problem.n)
 
-    ====================  ==================  ==================  ============================
-    logistic, intercept   n x d               apdc or dcd/newton  taken
-    ====================  ==================  ==================  ============================
-    breast_cancer         569 x 30            > 19, > 23, > 34    newton
-    ... standardised      569 x 30            .5, 1.3, 3.2        newton
-    digits, odd or even   1797 x 64           4.4, 12, > 16       newton
-    a9a                   32,561 x 123        1.3, 2.4, > 4       newton
-    w8a                   49,749 x 300        .4, 1.4, 2.7        newton
-    covtype               581,012 x 54        2.0, 2.3, > 4       newton
-    leukemia              72 x 7,129          -, .35, .44         others, newton, newton
-    rcv1, 500 rows        500 x 47,236        .58, .36, .20       others
-    rcv1, 1500 rows       1,500 x 47,236      .04, .03, .03       others
-    gaussian              8,000 x 1,000       .16, .20, .72       others
-    ====================  ==================  ==================  ============================
+
+def coordinate_time(problem: Problem) -> float:
+    """Nanoseconds that coordinates may take: 10 passes, and more as the root of kappa grows.
+
+    apdc's, which takes kappa best; acf's where rows are fewer than columns, and hardly meet.
     """
-    n, nnz, k = problem.n, problem.matrix.nnz, problem.n_classes or 1
-    kappa = 1.0 / max(conditioning(problem), 1e-300)
-    per_root = WIDE_PASSES_PER_ROOT if n < problem.d else PASSES_PER_ROOT
-    passes = EASY_PASSES + per_root * kappa**0.5
-    return newton_time(problem) <= passes * (ROW * k * n + ENTRY * k * nnz + CALLS)
+    n, k, dense = problem.n, problem.n_classes or 1, problem.matrix.is_dense
+    if n < problem.d and not problem.loss.blocks:
+        per_root, row, entry = WIDE_PASSES_PER_ROOT, ACF_ROW, ACF_DENSE if dense else ACF_SPARSE
+    else:
+        per_root, row, entry = PASSES_PER_ROOT, APDC_ROW, APDC_DENSE if dense else APDC_SPARSE
+    passes = EASY_PASSES + per_root * kappa(problem) ** 0.5
+    return passes * (k * (row * n + entry * problem.matrix.nnz) + CALLS)

@@ -269,7 +269,7 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
         size = system_size(problem)
         remedy = (
             'use solver="auto"'
-            if problem.has_certificate or lbfgs_can(problem)
+            if problem.has_certificate or newton_cg_can(problem)
             else ("use another solver, which needs a penalty such as l2=1e-8")
         )
         raise ValueError(

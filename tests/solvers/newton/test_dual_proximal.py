@@ -152,9 +152,10 @@ def test_when_it_is_not_for_it():
     assert not affordable(ac.Problem(A, b, "hinge", l2=0.1, positive=True), rows)
     wide = sparse.random(200, 4000, density=0.01, format="csr", random_state=0)
     assert not affordable(ac.Problem(wide, b, "hinge", l2=0.1), rows)
-    long = np.random.default_rng(0).standard_normal((200, 150))
+    long = sparse.csr_array(np.random.default_rng(0).standard_normal((200, 150)))
     assert not affordable(ac.Problem(long, b, "hinge", l2=0.1), rows)
     assert affordable(ac.Problem(long, b, "hinge", l2=0.1), rows[:20])
+    assert affordable(ac.Problem(long.toarray(), b, "hinge", l2=0.1), rows)  # by BLAS
     for order in ("frequencies", "shrinking"):
         solver = make_solver(ac.Problem(A, b, "hinge", l2=1e-6), order=order)
         solver.advance(50)

@@ -29,6 +29,7 @@ from ...kernels.loss import dual_prox, dual_prox_slope
 from ...linalg.blas import one_thread
 from ...linalg.cholesky import Cholesky
 from ...linalg.gram import weighted_gram
+from .size import SIDE
 
 #: sigma over the mean step of coordinate ascent in the first stage; over 1/gamma for smooth losses.
 FIRST, FIRST_SMOOTH, GROWTH = 10.0, 1e4, 2.0
@@ -40,8 +41,6 @@ SHORT, OVER = -0.5, 0.1
 WORTH, COLUMNS = 15.0, 3000
 #: Multiplications of BLAS and LAPACK in the time of one entry of A.
 BLAS = 8.0
-#: The system is that of the curved rows where these are fewer than this share of the columns.
-SIDE = 0.7
 #: Steps between two computations of z.
 RESYNC = 32
 #: Of its names in the state of a solver.

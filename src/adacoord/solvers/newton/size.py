@@ -9,16 +9,14 @@ LARGEST = 2**31
 
 #: Entries (n x d) of a problem that counts as small.
 SMALL = 2**18
+#: With kinks the system is that of the (dense) rows with a curvature where these are fewer than
+#: this share of the columns.
+SIDE = 0.7
 
 
 def small(problem: Problem) -> bool:
     """Whether the problem is solved to the last digit by :mod:`.small`."""
     return not problem.loss.blocks and problem.has_certificate and problem.n * problem.d <= SMALL
-
-
-def small_system(problem: Problem) -> bool:
-    """Whether small data make a system of at most 400 unknowns, some 20 ms: classes, say."""
-    return problem.n * problem.d <= SMALL and system_size(problem) <= 400
 
 
 def dual_side(problem: Problem) -> bool:
@@ -32,6 +30,9 @@ def system_size(problem: Problem) -> int:
     if problem.loss.blocks:
         assert problem.n_classes is not None
         return (problem.d + problem.intercept) * (problem.n_classes - 1)
+    if not problem.loss.differentiable:
+        few = problem.matrix.is_dense and problem.n < SIDE * problem.d
+        return problem.n if few else problem.d
     return problem.n if dual_side(problem) else problem.d
 
 
