@@ -35,7 +35,9 @@ SAMPLE = 8
 MOVED, GREW = 0.5, 4.0
 #: Multiply-adds of BLAS in the time in which conjugate gradients handle an entry of A: for one
 #: number per row, and for several, which are products of matrices themselves.
-BLAS, BLAS_BLOCKS = 20.0, 2.0
+BLAS, BLAS_BLOCKS = 20.0, 10.0
+#: Multiply-adds of BLAS in the time in which an entry of A is copied and scaled for it.
+SCALED = 30
 #: Bytes of factors that may be held.
 LARGEST = 2**28
 
@@ -48,8 +50,8 @@ class Preconditioner:
         n, d, classes = problem.n, problem.d, problem.n_classes or 1
         rate = BLAS_BLOCKS if problem.loss.blocks else BLAS
         # few rows have a share in many classes; and more rows are better while they cost little
-        self.rows = min(n, max(SAMPLE * d * classes, int(rate * n / d)))
-        work = (self.rows * d**2 + d**3 / 3) / rate
+        self.rows = min(n, max(SAMPLE * d * classes, int(rate * n / (d + SCALED))))
+        work = (self.rows * d * (d + SCALED) + d**3 / 3) / rate
         fits = problem.matrix.is_dense and 8 * classes * d**2 <= LARGEST
         #: Passes that the factor costs.
         self.price = work / (n * d) if fits else np.inf
