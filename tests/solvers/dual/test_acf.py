@@ -274,7 +274,7 @@ def test_auto(monkeypatch):
     monkeypatch.setattr(size, "SMALL", 0)
     monkeypatch.setattr(rule, "newton_is_cheaper", lambda problem: False)
     A, b = words(100, 400, seed=3)
-    tall, c = make("hinge", n=400, d=200, density=1.0)  # too long rows for Newton steps
+    tall, c = make("hinge", n=400, d=200, density=1.0)  # too long rows for Newton steps on all
     for problem, name in (
         (ac.Problem(A, b, "hinge", l2=1e-6), "acf"),
         (ac.Problem(A, b, "logistic", l2=1e-6), "acf"),
@@ -288,7 +288,8 @@ def test_auto(monkeypatch):
         (ac.Problem(A, b, "logistic", l1=1e-3, l2=1.0), "dcd"),
         (ac.Problem(A, b, "logistic", l1=2.0, l2=1.0), "acf"),
         (ac.Problem(A, b, "logistic", l1=1e-3), "acf"),
-        (ac.Problem(tall, c, "hinge", l2=1e-3), "apdc"),
+        (ac.Problem(tall, c, "hinge", l2=1e-3), "acf"),
+        (ac.Problem(tall, c, "smooth_hinge", l2=1e-3), "apdc"),
         (ac.Problem(tall, c, "hinge", l2=1.0), "acf"),
         (ac.Problem(tall[:, :9], c, "hinge", l2=1e-3), "acf"),
         (ac.Problem(np.zeros((2, 2)), [1.0, -1.0], "hinge", l2=1e-3), "acf"),

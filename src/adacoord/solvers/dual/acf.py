@@ -21,7 +21,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..newton.dual_proximal import LARGEST, affordable, first_sigma, newton_step
+from ..newton.dual_proximal import (
+    LARGEST,
+    affordable,
+    first_sigma,
+    newton_step,
+    sigma_with_kinks,
+)
 from . import kernels
 from .dual_cd import DualCoordinateAscent
 
@@ -123,6 +129,9 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self.newton_x, self.center = self.x, self.y.copy()
         self.z = self.problem.predictions(self.newton_x, self.c)
         self.sigma = self.first_sigma
+        if not self.problem.loss.gamma:
+            found = sigma_with_kinks(self.z[self.rows], self.problem.b[self.rows])
+            self.sigma = max(self.sigma, found)
 
     def _step(self):
         weight = np.zeros(self.problem.n)
