@@ -62,7 +62,7 @@ class Row:
         settings = dict(self.settings)
         home = sklearn.svm if theirs.startswith("LinearSV") else sklearn.linear_model
         other = getattr(home, theirs)(**settings)
-        if self.kind == "poisson":  # ERMRegressor has no default of a loss's own
+        if self.kind == "poisson":
             settings = {"loss": "poisson", "l2": other.alpha}
         return getattr(adacoord, ours)(**settings), other
 
@@ -242,12 +242,16 @@ def shape(X: Any) -> str:
 # ---- rows -----------------------------------------------------------------------------------
 
 
+#: What is said of the targets, not of the table.
+ABOUT = ("noise", "classes", "informative", "size")
+
+
 def dense(task: str, n: int, d: int, **how: Any):
     """Data of a fixed shape."""
 
     def data(rng: np.random.Generator) -> Data:
         made = dict(how)
-        about = {key: made.pop(key) for key in ("noise", "classes", "informative") if key in made}
+        about = {key: made.pop(key) for key in ABOUT if key in made}
         X = table(rng, n, d, **made)
         return X, target(task, rng, X, **about), describe(X, task, about, made)
 
@@ -304,6 +308,22 @@ def wrapped(make: Callable[[np.random.Generator], Any], task: str, words: str, *
     return data
 
 
+def clusters(n: int, d: int, classes: int, wrong: float, scaled: bool = True):
+    """A cloud of rows per class, and a share of labels that are wrong."""
+
+    def data(rng: np.random.Generator) -> Data:
+        y = np.append(np.arange(classes), rng.integers(classes, size=n - classes))
+        X = 3.0 * rng.standard_normal((classes, d))[y] + rng.standard_normal((n, d))
+        if not scaled:
+            X *= np.exp(1.5 * rng.standard_normal(d))
+        lies = np.flatnonzero(rng.random(n) < wrong)
+        y[lies] = rng.integers(classes, size=lies.size)
+        words = f"{shape(X)}, {classes} clusters{'' if scaled else ', unscaled'}"
+        return X, y, f"{words}, {wrong:.0%} wrong"
+
+    return data
+
+
 def movielens(rng: np.random.Generator) -> Data:
     X = one_hot(rng, 100_000, (943, 1682))
     return X, np.clip(np.rint(3.5 + regression(rng, X, 0.7, size=1.0)), 1, 5), shape(X)
@@ -311,6 +331,8 @@ def movielens(rng: np.random.Generator) -> Data:
 
 POISSON = ("ERMRegressor", "PoissonRegressor")
 HINGE = (("loss", "hinge"),)
+#: ERMRegressor's default where scikit-learn's is 1.
+WEAK = (("alpha", 1e-4),)
 F32 = {"dtype": np.float32}
 
 
@@ -337,7 +359,7 @@ def tuned() -> list[Row]:
             "Lasso wide",
             "tuned",
             "lasso",
-            dense("regression", 1_000, 20_000, informative=200),
+            dense("regression", 1_000, 20_000, informative=200, size=300.0),
             "Lasso",
         ),
         Row(
@@ -353,14 +375,14 @@ def tuned() -> list[Row]:
             "Logistic 300 noisy classes",
             "tuned",
             "logistic",
-            dense("labels", 3_000, 20, classes=300, noise=3.0),
+            clusters(3_000, 20, 300, 0.3, scaled=False),
             "LogisticRegression",
         ),
         Row(
             "Logistic 100 classes",
             "tuned",
             "logistic",
-            dense("labels", 3_000, 20, classes=100),
+            clusters(3_000, 20, 100, 0.0),
             "LogisticRegression",
             (),
             True,
@@ -397,11 +419,17 @@ def tuned() -> list[Row]:
             (),
             True,
         ),
-        Row("Poisson large", "tuned", "poisson", dense("count", 20_000, 2_000), POISSON),
-        Row("Poisson medium", "tuned", "poisson", dense("count", 5_000, 300), POISSON, (), True),
+        Row("Poisson large", "tuned", "poisson", dense("count", 20_000, 2_000), POISSON, WEAK),
+        Row("Poisson medium", "tuned", "poisson", dense("count", 5_000, 300), POISSON, WEAK, True),
         Row("SVC large", "tuned", "svc", dense("labels", 20_000, 2_000), "LinearSVC"),
         Row("SVC hinge medium", "tuned", "svc", dense("labels", 6_000, 350), "LinearSVC", HINGE),
-        Row("SVR medium", "tuned", "svr", dense("regression", 6_000, 350), "LinearSVR"),
+        Row(
+            "SVR medium",
+            "tuned",
+            "svr",
+            dense("regression", 6_000, 350, noise=0.1, size=1.0),
+            "LinearSVR",
+        ),
         Row("RidgeCV wide", "tuned", "ridge", dense("regression", 900, 9_000), "RidgeCV"),
         Row(
             "Ridge one-hot",
@@ -493,6 +521,14 @@ def unseen() -> list[Row]:
             "LogisticRegressionCV",
         ),
         row("Poisson", "poisson", drawn("count", (3_000, 10_000), (50, 500)), POISSON, (), True),
+        row("Poisson weak", "poisson", drawn("count", (3_000, 8_000), (50, 300)), POISSON, WEAK),
+        row(
+            "Logistic clusters",
+            "logistic",
+            lambda rng: clusters(4_000, 25, int(rng.integers(40, 200)), 0.1)(rng),
+            "LogisticRegression",
+        ),
+        row("SVR unit targets", "svr", drawn(r, (3_000, 8_000), (100, 400), size=1.0), "LinearSVR"),
         row("SVC medium", "svc", drawn(c, (3_000, 9_000), (100, 600)), "LinearSVC", (), True),
         row("SVC hinge", "svc", drawn(c, (2_000, 8_000), (50, 400)), "LinearSVC", HINGE),
         row("SVC 4 to 12 classes", "svc", drawn(c, (1_000, 5_000), (20, 90), (4, 12)), "LinearSVC"),
