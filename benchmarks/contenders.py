@@ -103,6 +103,23 @@ def sklearn_logistic(solver: str, **options: Any) -> Callable[[Task, float], np.
             **penalty,
             **options,
         )
+        return model.fit(task.A, task.b).coef_.T  # a column per class
+
+    return fit
+
+
+def sklearn_ridge(solver: str) -> Callable[[Task, float], np.ndarray]:
+    def fit(task: Task, tol: float) -> np.ndarray:
+        from sklearn.linear_model import Ridge
+
+        model = Ridge(
+            alpha=task.n * task.l2,
+            solver=solver,
+            fit_intercept=False,
+            tol=tol,
+            max_iter=FOREVER,
+            random_state=0,
+        )
         return model.fit(task.A, task.b).coef_
 
     return fit
@@ -266,6 +283,11 @@ def square_in_columns(task: Task) -> str | None:
     return f"its d x d matrix takes {size:.0f} GB" if size > 1.0 else None
 
 
+def square_in_columns_and_classes(task: Task) -> str | None:
+    size = 8e-9 * (task.d * task.width) ** 2
+    return f"its (d K) x (d K) matrix takes {size:.0f} GB" if size > 1.0 else None
+
+
 def dense_only(task: Task) -> str | None:
     size = 8e-9 * task.n * task.d
     return f"takes dense data only: {size:.0f} GB" if size > 1.0 else None
@@ -343,6 +365,35 @@ PEERS = (
         decades(-1, -8),
     ),
     Peer("sklearn saga", "sklearn", "logistic", sklearn_logistic("saga"), decades(-1, -8)),
+    Peer("sklearn lbfgs", "sklearn", "multinomial", sklearn_logistic("lbfgs"), decades(-2, -9)),
+    Peer(
+        "sklearn newton-cg",
+        "sklearn",
+        "multinomial",
+        sklearn_logistic("newton-cg"),
+        decades(-1, -9),
+    ),
+    Peer(
+        "sklearn newton-cholesky",
+        "sklearn",
+        "multinomial",
+        sklearn_logistic("newton-cholesky"),
+        decades(-1, -9),
+        square_in_columns_and_classes,
+    ),
+    Peer("sklearn saga", "sklearn", "multinomial", sklearn_logistic("saga"), decades(-1, -8)),
+    # a direct method has one rung
+    Peer(
+        "sklearn cholesky",
+        "sklearn",
+        "ridge",
+        sklearn_ridge("cholesky"),
+        decades(-4, -4),
+        square_in_columns,
+    ),
+    Peer("sklearn lsqr", "sklearn", "ridge", sklearn_ridge("lsqr"), decades(-1, -10)),
+    Peer("sklearn sparse_cg", "sklearn", "ridge", sklearn_ridge("sparse_cg"), decades(-1, -10)),
+    Peer("cyanure ridge", "cyanure", "ridge", cyanure("Regression"), decades(-2, -9)),
     Peer("celer Lasso", "celer", "lasso", celer_lasso, decades(-2, -11)),
     Peer("skglm Lasso", "skglm", "lasso", skglm_lasso, decades(-2, -11)),
     Peer("sklearn Lasso", "sklearn", "lasso", sklearn_lasso(False), decades(-2, -11)),

@@ -2,8 +2,8 @@ r"""The problems of the race, and the judge: an objective that belongs to no con
 
 .. math:: P(x) = \frac1n \sum_i \phi(a_i^T x, b_i) + l_1 |x|_1 + \frac{l_2}{2} |x|_2^2
 
-in float64, with NumPy and SciPy alone.  A contender hands over its coefficients; what it believes
-about its own objective counts for nothing.
+with a column of x per class for the multinomial loss, in float64, with NumPy and SciPy alone.  A
+contender hands over its coefficients; what it believes about its own objective counts for nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logsumexp
 
 
 def hinge(z: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -27,7 +28,11 @@ def squared(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     return 0.5 * (z - b) ** 2
 
 
-VALUE = {"hinge": hinge, "logistic": logistic, "squared": squared}
+def multinomial(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return logsumexp(z, axis=1) - z[np.arange(b.size), b]
+
+
+VALUE = {"hinge": hinge, "logistic": logistic, "squared": squared, "multinomial": multinomial}
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,15 @@ class Task:
         return self.A.shape[1]
 
     @property
+    def width(self) -> int:
+        """Columns of x: classes, or 1."""
+        return int(self.b.max()) + 1 if self.loss == "multinomial" else 1
+
+    @property
     def kind(self) -> str:
-        """hinge, logistic, lasso or l1-logistic: what decides who can run."""
+        """hinge, logistic, lasso, ridge, multinomial or l1-logistic: what decides who can run."""
         if self.loss == "squared":
-            return "lasso"
+            return "lasso" if self.l1 > 0.0 else "ridge"
         return f"l1-{self.loss}" if self.l1 > 0.0 else self.loss
 
     @property
@@ -64,18 +74,24 @@ class Task:
     def objective(self, x: np.ndarray) -> float:
         """P(x) in float64; inf where ``x`` is not a vector of finite numbers."""
         x = np.asarray(x, dtype=np.float64).reshape(-1)
-        if x.shape != (self.d,):
+        if x.size != self.d * self.width:
             raise ValueError(f"{x.size} coefficients: {self.name} has {self.d} columns")
+        if self.loss == "multinomial":
+            x = x.reshape(self.d, self.width)
         if not np.isfinite(x).all():
             return np.inf
         loss = VALUE[self.loss](self.A @ x, self.b)
-        penalty = self.l1 * np.sum(np.abs(x)) + 0.5 * self.l2 * np.dot(x, x)
+        penalty = self.l1 * np.sum(np.abs(x)) + 0.5 * self.l2 * np.sum(x * x)
         return float(np.mean(loss) + penalty)
 
     def small(self, rows: int = 200) -> Task:
-        """Some rows of both classes, the same formats: what JIT compilers are warmed up on."""
-        half = [np.flatnonzero(self.b * sign > 0)[: rows // 2] for sign in (-1, 1)]
-        kept = np.sort(np.concatenate(half))
+        """Some rows of all classes, the same formats: what JIT compilers are warmed up on."""
+        if self.loss == "multinomial":
+            parts = [self.b == k for k in range(self.width)]
+        else:
+            parts = [self.b < 0.0, self.b >= 0.0]
+        each = max(2, rows // len(parts))
+        kept = np.sort(np.concatenate([np.flatnonzero(part)[:each] for part in parts]))
         A, b = self.A[kept], self.b[kept]
         share = 0.1 * largest_l1(A, b, self.loss) if self.l1 > 0.0 else 0.0
         l2 = 1.0 / kept.size if self.l2 > 0.0 else 0.0

@@ -157,12 +157,18 @@ def read(path: str):
         return pickle.load(file)
 
 
+def cpu_seconds() -> float:
+    """Of this process; under a limit Linux gives ``time.process_time`` in steps of 4 ms."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def timed(peer: Peer, task, tol: float, limit: float, options: dict[str, Any]) -> Fit:
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + limit), hard))
-    wall, started = time.perf_counter(), time.process_time()
+    wall, started = time.perf_counter(), cpu_seconds()
     answer = peer.fit(task, tol, **options)
-    seconds, wall = time.process_time() - started, time.perf_counter() - wall
+    seconds, wall = cpu_seconds() - started, time.perf_counter() - wall
     resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
     x, told = answer if isinstance(answer, tuple) else (answer, {})
     return Fit(seconds, wall, np.asarray(x, dtype=np.float64).reshape(-1), told)

@@ -26,6 +26,11 @@ def tiny(kind: str, dense: bool = False) -> Task:
     A = unit_rows(A if dense else sparse.csr_matrix(A))
     if kind in ("hinge", "logistic"):
         return Task(kind, A, b, kind, l2=1.0 / (80 * 2.0))
+    if kind == "ridge":
+        return Task(kind, A, b + rng.standard_normal(80), "squared", l2=1.0 / (80 * 2.0))
+    if kind == "multinomial":
+        codes = np.argmax(A @ rng.standard_normal((25, 3)), axis=1)
+        return Task(kind, A, codes, kind, l2=1.0 / (80 * 2.0))
     loss = "squared" if kind == "lasso" else "logistic"
     return Task(kind, A, b, loss, l1=largest_l1(A, b, loss) / 10.0)
 
@@ -34,7 +39,7 @@ def as_problem(task: Task) -> ac.Problem:
     return ac.Problem(task.A, task.b, loss=task.loss, l1=task.l1, l2=task.l2)
 
 
-KINDS = ("hinge", "logistic", "lasso", "l1-logistic")
+KINDS = ("hinge", "logistic", "lasso", "ridge", "multinomial", "l1-logistic")
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -42,9 +47,10 @@ KINDS = ("hinge", "logistic", "lasso", "l1-logistic")
 def test_the_judge_computes_the_objective_of_the_problem(kind, dense):
     task = tiny(kind, dense)
     assert task.kind == kind
-    for x in np.random.default_rng(0).standard_normal((5, task.d)):
-        assert task.objective(x) == pytest.approx(as_problem(task).primal(x), rel=1e-14)
-    assert task.objective(np.full(task.d, np.nan)) == np.inf
+    problem = as_problem(task)
+    for x in np.random.default_rng(0).standard_normal((5, *problem.x_shape)):
+        assert task.objective(x) == pytest.approx(problem.primal(x), rel=1e-14)
+    assert task.objective(np.full(problem.x_shape, np.nan)) == np.inf
     with pytest.raises(ValueError, match="24 coefficients"):
         task.objective(np.zeros(24))
 
@@ -175,7 +181,7 @@ def test_late_and_failing_contenders_are_told_apart(tmp_path):
 
 def test_every_case_has_its_goal_and_its_own_name():
     names = [title(*case[:3]) for case in CASES]
-    assert len(set(names)) == len(names) == 22
+    assert len(set(names)) == len(names) == 36
     assert all(0.0 < case[3] <= 1.0 for case in CASES)
 
 

@@ -26,7 +26,7 @@ PAIR, SPARSE_PRODUCTS, ROW_LOSS, CALLS, CG_CALLS = 0.9, 2.5, 20.0, 4e5, 1e5
 BLOCK_PAIR, SPARSE_BLOCK_PAIR, CLASS_LOSS = 0.25, 2.0, 15.0
 #: Newton's iterations for a loss of one number per row that is not squared, for multinomial (1 to
 #: 15 were taken), and for kinks, with the share of the rows that have a curvature then (picks).
-ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.25
+ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.15
 #: Passes of conjugate gradients: the first, and per root of kappa, dense and sparse; at most,
 #: dense, where rows are twice the columns and where not (the preconditioner sees to it; 8 to 17
 #: and 49 to 86 were taken to 1e-6), for the squared loss, and sparse.

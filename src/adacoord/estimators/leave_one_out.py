@@ -51,6 +51,7 @@ class _Centred:
 
     def __init__(self, X, Y, weights, fit_intercept):
         n = X.shape[0]
+        self.weighted = weights is not None
         self.s = np.ones(n) if weights is None else weights
         if fit_intercept and np.count_nonzero(self.s) < 2:
             raise ValueError(
@@ -72,11 +73,18 @@ class _Centred:
 
     def dot(self, V):
         """X~ V."""
-        return self.root[:, None] * (self.X @ V - self.mean @ V)
+        product = self.X @ V
+        product -= self.mean @ V
+        if self.weighted:
+            product *= self.root[:, None]
+        return product
 
     def dense(self):
-        """X~ itself, of dense X."""
-        return self.root[:, None] * (self.X - self.mean)
+        """X~ itself, of dense X; one copy of it."""
+        Z = self.X - self.mean
+        if self.weighted:
+            Z *= self.root[:, None]
+        return Z
 
     def covariance(self):
         """X~' X~."""
@@ -124,11 +132,12 @@ class _Tall:
         else:
             values, V = np.linalg.eigh(rows.covariance())
             self.F, self.values = rows.dot(V), np.maximum(values, 0.0)
+        self.Fy, self.squares = self.F.T @ rows.y, np.square(self.F)
 
     def __call__(self, alpha):
-        F, y = self.F, self.rows.y
-        scaled = F / (self.values + alpha)
-        return y - scaled @ (F.T @ y), 1.0 - self.rows.share - np.sum(scaled * F, axis=1)
+        scale = 1.0 / (self.values + alpha)
+        c = self.rows.y - self.F @ (scale[:, None] * self.Fy)
+        return c, 1.0 - self.rows.share - self.squares @ scale
 
 
 class _Wide:
@@ -157,7 +166,8 @@ class _Wide:
             self.values = np.delete(self.values, largest)
             self.Q = np.delete(self.Q, largest, axis=1)
         self.values = np.maximum(self.values, 0.0)
+        self.Qy, self.squares = self.Q.T @ rows.y, np.square(self.Q)
 
     def __call__(self, alpha):
         shares = alpha / (self.values + alpha)
-        return (self.Q * shares) @ (self.Q.T @ self.rows.y), np.square(self.Q) @ shares
+        return self.Q @ (shares[:, None] * self.Qy), self.squares @ shares

@@ -152,11 +152,29 @@ def test_when_it_is_not_for_it():
     assert not affordable(ac.Problem(A, b, "hinge", l2=0.1, positive=True), rows)
     wide = sparse.random(200, 4000, density=0.01, format="csr", random_state=0)
     assert not affordable(ac.Problem(wide, b, "hinge", l2=0.1), rows)
-    long = sparse.csr_array(np.random.default_rng(0).standard_normal((200, 150)))
-    assert not affordable(ac.Problem(long, b, "hinge", l2=0.1), rows)
-    assert affordable(ac.Problem(long, b, "hinge", l2=0.1), rows[:20])
-    assert affordable(ac.Problem(long.toarray(), b, "hinge", l2=0.1), rows)  # by BLAS
+    long = np.random.default_rng(0).standard_normal((200, 150))
+    assert not affordable(ac.Problem(long, b, "smooth_hinge", l2=0.1), rows)
+    assert affordable(ac.Problem(long, b, "smooth_hinge", l2=0.1), rows[:20])
+    assert affordable(ac.Problem(long, b, "hinge", l2=0.1), rows)
+    assert not affordable(ac.Problem(sparse.csr_matrix(long), b, "hinge", l2=0.1), rows)
     for order in ("frequencies", "shrinking"):
         solver = make_solver(ac.Problem(A, b, "hinge", l2=1e-6), order=order)
         solver.advance(50)
         assert solver.newton is None
+
+
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive"])
+@pytest.mark.parametrize("scaled", [True, False])
+def test_long_dense_rows_with_kinks(loss, scaled):
+    """All rows have curvature at first, and BLAS does not mind; coordinates crawl for ever."""
+    rng = np.random.default_rng(5)
+    n, d = 2000, 140
+    A = rng.standard_normal((n, d))
+    b = A[:, :20] @ rng.standard_normal(20) / 4.0 + 0.3 * rng.standard_normal(n)
+    if loss == "hinge":
+        b = np.where(b > 0.0, 1.0, -1.0)
+    if not scaled:
+        A = (A + rng.standard_normal(d)) * np.exp(1.5 * rng.standard_normal(d))
+    found = ac.solve(ac.Problem(A, b, loss, l2=1.0 / n, intercept=True), tol=1e-4)
+    assert found.converged and found.solver in ("acf", "newton") and found.history.switched is None
+    assert found.passes < 110

@@ -21,7 +21,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..newton.dual_proximal import ProximalPoint, affordable, first_sigma, split_state
+from ..newton.dual_proximal import (
+    ProximalPoint,
+    affordable,
+    first_sigma,
+    sigma_with_kinks,
+    split_state,
+)
 from . import kernels
 from .dual_cd import DualCoordinateAscent
 
@@ -132,7 +138,11 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         """The Newton steps that it turns to."""
         weight = np.zeros(self.problem.n)
         weight[self.rows] = self.weight[self.rows] / self.n_rows
-        return ProximalPoint(self.problem, weight, self.first_sigma)
+        sigma = self.first_sigma
+        if not self.problem.loss.gamma:
+            z = self.problem.predictions(self.x, self.c)[self.rows]
+            sigma = max(sigma, sigma_with_kinks(z, self.problem.b[self.rows]))
+        return ProximalPoint(self.problem, weight, sigma)
 
     def _sweep(self):
         problem = self.problem
