@@ -272,13 +272,21 @@ class Problem:
         -------
         y, u : the feasible point and its average
         """
-        y = self.into_domain(self._check_y(y))
-        if not self.intercept and self._idle_rows.size:
+        y = self._repaired(self._check_y(y))
+        return self._scaled(y, self.average(y))
+
+    def _repaired(self, y: np.ndarray) -> np.ndarray:
+        """A copy of ``y`` in the domain of the conjugates, and balanced for the intercept."""
+        y = self.into_domain(y)
+        if self.intercept:
+            return self._balance(y)
+        if self._idle_rows.size:
             idle = self._idle_rows
             y[idle] = self.loss.derivative(np.zeros_like(y[idle]), self.b[idle])
-        if self.intercept:
-            y = self._balance(y)
-        u = self.average(y)
+        return y
+
+    def _scaled(self, y: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``y`` and its average ``u``, scaled for l2 = 0."""
         scale = self.penalty.feasible_scale(u)
         if scale < 1.0:
             scaled = y * scale

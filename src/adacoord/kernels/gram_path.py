@@ -1,0 +1,320 @@
+r"""Least squares along a path of penalties, on the Gram matrix: one call for all points.
+
+Problem    min x'Gx/2 - q.x + square/2 + g(x), g(x) = l1 |x|_1 + l2/2 |x|^2 or the same on x >= 0
+Dual       r = q - Gx are the correlations of the residual; t times the residual, with t = 1 if
+           l2 > 0 or t = min(1, l1/max |r_j|), is a dual point of value
+           -t^2 (square - q.x - r.x)/2 + t (square - q.x) - g*(t r)
+Set        columns that the sequential strong rule keeps, |r_j| >= 2 l1 - (the last l1)
+           (Tibshirani and others 2012), and later those that turn out to violate their constraint;
+           what came in stays.  Its part of G is held apart (H), so that a step costs as many
+           numbers as the set has columns
+Start      where the last point ended, or further along the line through the last two if P is less
+           there: between two changes of the support x is linear in l1
+Sweep      one exact step on each column of the set; its gap, then, over the set alone
+Newton     where sweeps have cost as much as a factor of H on the support, and have changed no
+           sign: the minimiser there, as far as signs allow.  Columns that depend on others keep
+           their x
+Look       r over all columns from x itself, and the gap.  Below ``goal`` the next point follows
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .jit import FAST, jit
+from .prox import dead_zone, shrink
+
+#: The gap of the set to reach before a look, in units of the goal; and after each look in vain.
+SHARE = 0.5
+#: Sweeps before Newton, at least; and one more per so many columns of the support (a factor costs
+#: m^3/6 multiply-adds, a sweep m^2).
+FIRST, COLUMNS = 6, 10
+#: Pivots of a factor, over the diagonal: a column with less depends on others.
+DEPENDENT = 1e-11
+
+
+@jit(fastmath=FAST)
+def bounds(square, qx, rx, ones, squares, top, excess, l1, l2):
+    """(P, D) from the sums q.x, r.x, |x|_1, |x|^2, max_j |r_j|, sum_j max(|r_j| - l1, 0)^2."""
+    rss = max(square - qx - rx, 0.0)
+    primal = 0.5 * rss + l1 * ones + 0.5 * l2 * squares
+    dual = -np.inf
+    if l2 > 0.0:
+        dual = -0.5 * rss + square - qx - excess / (2.0 * l2)
+    if top <= l1 or l1 > 0.0:
+        t = 1.0 if top <= l1 else l1 / top
+        dual = max(dual, t * (square - qx - 0.5 * t * rss))
+    return primal, dual
+
+
+@jit(fastmath=FAST)
+def set_bounds(m, q, r, x, square, l1, l2, positive):
+    """(P, D) of the problem with the first m columns alone."""
+    qx, rx, ones, squares, top, excess = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(m):
+        qx += q[k] * x[k]
+        rx += r[k] * x[k]
+        ones += abs(x[k])
+        squares += x[k] * x[k]
+        pull = r[k] if positive else abs(r[k])
+        top = max(top, pull)
+        over = max(pull - l1, 0.0)
+        excess += over * over
+    return bounds(square, qx, rx, ones, squares, top, excess, l1, l2)
+
+
+@jit
+def near(primal, dual, goal, noise):
+    """Whether P - D is ``goal`` of P, or nothing but rounding."""
+    return primal - dual <= max(goal * abs(primal), noise)
+
+
+@jit(fastmath=FAST)
+def subtract(m, factor, row, out):
+    """out -= factor row, of the first m numbers."""
+    for i in range(m):
+        out[i] -= factor * row[i]
+
+
+@jit(fastmath=FAST)
+def dot(m, a, b):
+    """a.b, of the first m numbers."""
+    total = 0.0
+    for i in range(m):
+        total += a[i] * b[i]
+    return total
+
+
+@jit
+def correlations(G, q, support, x, r):
+    """r = q - Gx, from x itself."""
+    d = q.shape[0]
+    r[:] = q
+    for k in range(support.shape[0]):
+        if x[k] != 0.0:
+            subtract(d, x[k], G[support[k]], r)
+
+
+@jit
+def gram_sweep(m, H, r, x, l1, l2, positive):
+    """A step on each of the first m columns; the number of those that came in or went out."""
+    low, high = dead_zone(l1, positive)
+    changes = 0
+    for k in range(m):
+        h, old = H[k, k], x[k]
+        new = shrink(r[k] + h * old, low, high) / (h + l2)
+        if new != old:
+            subtract(m, new - old, H[k], r)
+            x[k] = new
+            if new == 0.0 or old == 0.0 or (new > 0.0) != (old > 0.0):
+                changes += 1
+    return changes
+
+
+@jit
+def factorise(L, diagonal):
+    """L L' = L in place, by rows; a pivot of 0 for a row that depends on those above it."""
+    for i in range(L.shape[0]):
+        row = L[i]
+        for j in range(i):
+            other = L[j]
+            pivot = other[j]
+            row[j] = (row[j] - dot(j, row, other)) / pivot if pivot > 0.0 else 0.0
+        left = row[i] - dot(i, row, row)
+        row[i] = math.sqrt(left) if left > DEPENDENT * diagonal[i] else 0.0
+
+
+@jit
+def newton_step(m, H, r, x, l1, l2, L, support, step):
+    """To the minimiser on the support, or to the first x_j that would change its sign.
+
+    ``L``, ``support`` and ``step`` are room.  Whether it got there.
+    """
+    s = 0
+    for k in range(m):
+        if x[k] != 0.0:
+            support[s] = k
+            s += 1
+    L = L[:s, :s]
+    diagonal = np.empty(s)
+    for i in range(s):
+        row = H[support[i]]
+        for j in range(i + 1):
+            L[i, j] = row[support[j]]
+        L[i, i] += l2
+        diagonal[i] = L[i, i]
+    factorise(L, diagonal)
+    for i in range(s):
+        k = support[i]
+        right = r[k] - l2 * x[k] - math.copysign(l1, x[k])
+        step[i] = (right - dot(i, L[i], step)) / L[i, i] if L[i, i] > 0.0 else 0.0
+    for i in range(s - 1, -1, -1):
+        if L[i, i] > 0.0:
+            step[i] /= L[i, i]
+            subtract(i, step[i], L[i], step)
+    limit, first = 1.0, -1
+    for i in range(s):
+        old = x[support[i]]
+        if old * (old + limit * step[i]) < 0.0:
+            limit, first = -old / step[i], i
+    for i in range(s):
+        k = support[i]
+        new = x[k] + limit * step[i] if i != first else 0.0
+        subtract(m, new - x[k], H[k], r)
+        x[k] = new
+    return first < 0
+
+
+@jit
+def extend(G, H, members, place, j, m):
+    """Column j becomes number m of the set."""
+    members[m] = j
+    place[j] = m
+    row = G[j]
+    for k in range(m + 1):
+        value = row[members[k]]
+        H[m, k] = value
+        H[k, m] = value
+
+
+@jit
+def gram_path(G, q, square, moving, l1, l2, positive, goal, noise, most, budget, x, X, taken, work):
+    """Solve from x under each (l1_k, l2_k) in turn, to relative gaps of ``goal``.
+
+    ``noise`` is what P - D is not known to.
+    Rows of ``X`` get the solutions, ``taken`` the passes (sweeps and Newton steps; ``most`` at a
+    point), ``work`` the multiply-adds.  Returns after the point at which these are more than
+    ``budget`` in all, with the number of points done.
+    """
+    d, points = q.shape[0], l1.shape[0]
+    H, L = np.empty((d, d)), np.empty((d, d))
+    members, place = np.empty(d, dtype=np.int64), np.full(d, -1)
+    support = np.empty(d, dtype=np.int64)
+    xs, rs, qs, old, trial, step = (
+        np.zeros(d),
+        np.empty(d),
+        np.empty(d),
+        np.zeros(d),
+        np.empty(d),
+        np.empty(d),
+    )
+    r = np.empty(d)
+    m, spent = 0, 0.0
+    for j in range(d):
+        if x[j] != 0.0:
+            extend(G, H, members, place, j, m)
+            xs[m] = x[j]
+            m += 1
+    correlations(G, q, members[:m], xs, r)
+    spent += d * m
+    for p in range(points):
+        a, b = l1[p], l2[p]
+        done, before, passes = 0.0, m, 0
+        # ---- start
+        threshold = 2.0 * a - l1[p - 1] if p > 0 else a
+        for j in range(d):
+            pull = r[j] if positive else abs(r[j])
+            if place[j] < 0 and moving[j] and pull > min(threshold, a):
+                extend(G, H, members, place, j, m)
+                xs[m], old[m] = 0.0, 0.0
+                m += 1
+        for k in range(before, m):
+            done += k
+        for k in range(m):
+            qs[k], rs[k] = q[members[k]], r[members[k]]
+        if p > 1 and l1[p - 2] != l1[p - 1]:
+            ahead = (a - l1[p - 1]) / (l1[p - 1] - l1[p - 2])
+            for k in range(m):
+                trial[k] = xs[k] + ahead * (xs[k] - old[k])
+                if trial[k] * xs[k] <= 0.0 or xs[k] * old[k] <= 0.0:
+                    trial[k] = xs[k]
+            step[:m] = qs[:m]
+            for k in range(m):
+                if trial[k] != 0.0:
+                    subtract(m, trial[k], H[k], step)
+            done += m * m
+            here, _ = set_bounds(m, qs, rs, xs, square, a, b, positive)
+            there, _ = set_bounds(m, qs, step, trial, square, a, b, positive)
+            old[:m] = xs[:m]
+            if there < here:
+                xs[:m], rs[:m] = trial[:m], step[:m]
+        else:
+            old[:m] = xs[:m]
+        # ---- solve
+        share, sweeps = SHARE * goal, 0
+        while True:
+            settled = False
+            while passes < most:
+                changes = gram_sweep(m, H, rs, xs, a, b, positive)
+                passes += 1
+                sweeps += 1
+                done += m * m
+                primal, dual = set_bounds(m, qs, rs, xs, square, a, b, positive)
+                if near(primal, dual, share, noise):
+                    break
+                size = 0
+                for k in range(m):
+                    size += xs[k] != 0.0
+                if changes == 0 and sweeps >= FIRST + size // COLUMNS and passes < most:
+                    settled = newton_step(m, H, rs, xs, a, b, L, support, step)
+                    passes += 1
+                    done += size * size * size / 6.0 + size * m
+                    sweeps = 0 if settled else FIRST - 2
+                    if settled:
+                        break
+            # ---- look
+            correlations(G, q, members[:m], xs, r)
+            x[:] = 0.0
+            for k in range(m):
+                x[members[k]] = xs[k]
+            done += d * m
+            primal, dual = set_bounds(d, q, r, x, square, a, b, positive)
+            if near(primal, dual, goal, noise) or passes >= most:
+                break
+            before = m
+            for j in range(d):
+                pull = r[j] if positive else abs(r[j])
+                if place[j] < 0 and moving[j] and pull > a:
+                    extend(G, H, members, place, j, m)
+                    xs[m], old[m], qs[m] = 0.0, 0.0, q[j]
+                    m += 1
+            for k in range(m):
+                rs[k] = r[members[k]]
+            if before == m:
+                share *= 0.1
+        X[p] = x
+        taken[p] = passes
+        work[p] = done
+        spent += done
+        if spent > budget:
+            return p + 1
+    return points
+
+
+@jit
+def gram_certificates(G, q, square, l1, l2, positive, X, sizes, unit, primal, dual, doubt):
+    """P and D of each row of X, and what rounding may hide of P - D.
+
+    ``sizes`` are lengths of columns and targets, ``unit`` what a sum of squares is not known to:
+    P and D are off by unit (|b| + sum_j |x_j| |a_j|)^2, correlations by unit times |a_j| times that
+    sum, of which a constraint of l1 makes that times |x|_1.
+    """
+    d = q.shape[0]
+    r, everything = np.empty(d), np.arange(d)
+    longest = 0.0
+    for j in range(d):
+        longest = max(longest, sizes[j])
+    for p in range(X.shape[0]):
+        x = X[p]
+        correlations(G, q, everything, x, r)
+        primal[p], dual[p] = set_bounds(d, q, r, x, square, l1[p], l2[p], positive)
+        total, ones, excess = sizes[d], 0.0, 0.0
+        for j in range(d):
+            total += abs(x[j]) * sizes[j]
+            ones += abs(x[j])
+            pull = r[j] if positive else abs(r[j])
+            if l2[p] > 0.0:
+                excess += max(pull - l1[p], 0.0) / l2[p] * sizes[j]
+        doubt[p] = unit * total * (total + longest * ones + excess)
