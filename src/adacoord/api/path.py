@@ -154,6 +154,7 @@ def path(
         return found
 
     def walk() -> Iterator[Any]:
+        _ = problem.null_value  # made once for the problems of all points
         if solver == "auto" and not options and gram.possible(problem):
             problems = [
                 problem.with_penalty(float(l1), float(l2))

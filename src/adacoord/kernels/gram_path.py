@@ -14,7 +14,8 @@ Sweep      one exact step on each column of the set; its gap, then, over the set
 Newton     where sweeps have cost as much as a factor of H on the support, and have changed no
            sign: the minimiser there, as far as signs allow.  Columns that depend on others keep
            their x
-Look       r over all columns from x itself, and the gap.  Below ``goal`` the next point follows
+Look       r over all columns from x itself, and the gap.  Below ``tol`` a few passes more are for
+           the last digits, then the next point follows
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ SHARE = 0.5
 #: Sweeps before Newton, at least; and one more per so many columns of the support (a factor costs
 #: m^3/6 multiply-adds, a sweep m^2).
 FIRST, COLUMNS = 6, 10
+#: Passes beyond those before Newton, on the way from ``tol`` to ``goal``.
+LAST = 6
 #: Pivots of a factor, over the diagonal: a column with less depends on others.
 DEPENDENT = 1e-11
 
@@ -130,7 +133,7 @@ def factorise(L, diagonal):
 def newton_step(m, H, r, x, l1, l2, L, support, step):
     """To the minimiser on the support, or to the first x_j that would change its sign.
 
-    ``L``, ``support`` and ``step`` are room.  Whether it got there.
+    ``L``, ``support`` and ``step`` are room.  Whether it got there, with no column left out.
     """
     s = 0
     for k in range(m):
@@ -154,8 +157,9 @@ def newton_step(m, H, r, x, l1, l2, L, support, step):
         if L[i, i] > 0.0:
             step[i] /= L[i, i]
             subtract(i, step[i], L[i], step)
-    limit, first = 1.0, -1
+    limit, first, whole = 1.0, -1, True
     for i in range(s):
+        whole = whole and L[i, i] > 0.0
         old = x[support[i]]
         if old * (old + limit * step[i]) < 0.0:
             limit, first = -old / step[i], i
@@ -164,7 +168,13 @@ def newton_step(m, H, r, x, l1, l2, L, support, step):
         new = x[k] + limit * step[i] if i != first else 0.0
         subtract(m, new - x[k], H[k], r)
         x[k] = new
-    return first < 0
+    return whole and first < 0
+
+
+@jit
+def patience(size):
+    """Sweeps before a Newton step on a support of so many columns."""
+    return FIRST + size // COLUMNS
 
 
 @jit
@@ -180,13 +190,15 @@ def extend(G, H, members, place, j, m):
 
 
 @jit
-def gram_path(G, q, square, moving, l1, l2, positive, goal, noise, most, budget, x, X, taken, work):
-    """Solve from x under each (l1_k, l2_k) in turn, to relative gaps of ``goal``.
+def gram_path(
+    G, q, square, moving, l1, l2, positive, tol, goal, noise, most, budget, x, X, taken, work
+):
+    """Solve from x under each (l1_k, l2_k) in turn, to relative gaps of ``tol``.
 
-    ``noise`` is what P - D is not known to.
-    Rows of ``X`` get the solutions, ``taken`` the passes (sweeps and Newton steps; ``most`` at a
-    point), ``work`` the multiply-adds.  Returns after the point at which these are more than
-    ``budget`` in all, with the number of points done.
+    Then, if a Newton step will do, to ``goal``; ``noise`` is what P - D is not known to.  Rows of
+    ``X`` get the solutions, ``taken`` the passes (sweeps and Newton steps; ``most`` at a point),
+    ``work`` the multiply-adds.  Returns after the point at which these are more than ``budget`` in
+    all, with the number of points done.
     """
     d, points = q.shape[0], l1.shape[0]
     H, L = np.empty((d, d)), np.empty((d, d))
@@ -243,10 +255,10 @@ def gram_path(G, q, square, moving, l1, l2, positive, goal, noise, most, budget,
         else:
             old[:m] = xs[:m]
         # ---- solve
-        share, sweeps = SHARE * goal, 0
+        share, sweeps, limit, polish = SHARE * tol, 0, most, False
         while True:
-            settled = False
-            while passes < most:
+            settled, exact = False, False
+            while passes < limit and not exact:
                 changes = gram_sweep(m, H, rs, xs, a, b, positive)
                 passes += 1
                 sweeps += 1
@@ -254,16 +266,13 @@ def gram_path(G, q, square, moving, l1, l2, positive, goal, noise, most, budget,
                 primal, dual = set_bounds(m, qs, rs, xs, square, a, b, positive)
                 if near(primal, dual, share, noise):
                     break
-                size = 0
-                for k in range(m):
-                    size += xs[k] != 0.0
-                if changes == 0 and sweeps >= FIRST + size // COLUMNS and passes < most:
+                exact, settled = settled and changes == 0, False
+                size = np.count_nonzero(xs[:m])
+                if changes == 0 and not exact and passes < limit and sweeps >= patience(size):
                     settled = newton_step(m, H, rs, xs, a, b, L, support, step)
                     passes += 1
                     done += size * size * size / 6.0 + size * m
                     sweeps = 0 if settled else FIRST - 2
-                    if settled:
-                        break
             # ---- look
             correlations(G, q, members[:m], xs, r)
             x[:] = 0.0
@@ -271,7 +280,7 @@ def gram_path(G, q, square, moving, l1, l2, positive, goal, noise, most, budget,
                 x[members[k]] = xs[k]
             done += d * m
             primal, dual = set_bounds(d, q, r, x, square, a, b, positive)
-            if near(primal, dual, goal, noise) or passes >= most:
+            if near(primal, dual, goal, noise) or passes >= limit:
                 break
             before = m
             for j in range(d):
@@ -282,7 +291,12 @@ def gram_path(G, q, square, moving, l1, l2, positive, goal, noise, most, budget,
                     m += 1
             for k in range(m):
                 rs[k] = r[members[k]]
-            if before == m:
+            if exact and before == m:
+                break
+            if not polish and near(primal, dual, tol, noise):
+                polish, share = True, SHARE * goal
+                limit = min(most, passes + patience(np.count_nonzero(xs[:m])) + LAST)
+            elif before == m:
                 share *= 0.1
         X[p] = x
         taken[p] = passes

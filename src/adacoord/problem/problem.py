@@ -361,8 +361,12 @@ class Problem:
     def _null_intercept(self) -> tuple[float, float]:
         """Two numbers next to one another with the best c for x = 0 between them.
 
-        By bisection on the (monotone) slope.
+        By bisection on the (monotone) slope; the mean, for the squared loss.
         """
+        if self.loss.name == "squared":
+            w = np.ones(self.n) if self.weights is None else self.weights
+            centre = self._mean(self.b) * (self.n / float(np.sum(w)))
+            return centre, centre
 
         def slope(c: float) -> float:
             return self._mean(self._null_slopes(c))
