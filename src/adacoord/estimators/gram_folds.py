@@ -95,13 +95,12 @@ class GramFolds:
 
     def _training(self, k: int, train, test) -> Moments:
         """By subtraction, where the fold trains on all rows that it does not test."""
-        outside = np.ones(self.problem.n, dtype=bool)
-        outside[test] = False
-        if (
-            train.size == outside.sum()
-            and outside[train].all()
-            and np.unique(train).size == (train.size)
-        ):
+        left = np.ones(self.problem.n, dtype=bool)
+        left[test] = False
+        apart = bool(left[train].all())
+        each_once = train.size == np.count_nonzero(left)
+        left[train] = False
+        if apart and each_once and not left.any():
             return self.total - self.tested[k]
         data = self.problem.matrix, self.problem.b, self.rows.weights
         return moments(*data, self.total.shift, train)

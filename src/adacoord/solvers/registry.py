@@ -9,8 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
+from ..linalg.moments import fits
 from ..problem import Problem
 from .newton.size import small, system_size, too_large
+
+#: Matrices of the size of the set that its Gram matrix takes: sums, that of centred columns, its
+#: part that is worked on, and a factor.
+SET_MATRICES = 4
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,8 @@ class Entry:
     ``options`` names the keywords it takes, ``blocks`` says whether it takes losses of several
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
     ``columns`` takes its place where there is an l1 and a smooth loss, ``small`` where the data
-    are small, ``nonnegative`` for least squares with x >= 0 and no penalty.
+    are small, ``nonnegative`` for least squares with x >= 0 and no penalty, ``gram`` for least
+    squares on dense data whose Gram matrix fits.
     """
 
     name: str
@@ -36,6 +42,7 @@ class Entry:
     columns: Entry | None = None
     small: Entry | None = None
     nonnegative: Entry | None = None
+    gram: Entry | None = None
 
     def variant(self, problem: Problem) -> Entry:
         """The entry that solves this problem under this name."""
@@ -43,8 +50,10 @@ class Entry:
             return self.small
         if self.nonnegative is not None and nonnegative_least_squares(problem):
             return self.nonnegative
+        if self.gram is not None and dense_least_squares(problem):
+            return self.gram
         sparse = problem.penalty.l1 > 0.0 and problem.loss.gamma > 0.0 and not problem.loss.blocks
-        return self.columns if self.columns is not None and sparse else self
+        return self.columns.variant(problem) if self.columns is not None and sparse else self
 
     def load(self) -> type:
         """The solver's class; imported here because its kernels import Numba."""
@@ -116,6 +125,12 @@ SOLVERS: dict[str, Entry] = {
                 "primal.working_set",
                 "WorkingSetDescent",
                 needs=frozenset({"smooth"}),
+                gram=Entry(
+                    "acf",
+                    "working sets with their Gram matrix",
+                    "primal.gram_set",
+                    "GramWorkingSet",
+                ),
             ),
         ),
         Entry(
@@ -200,6 +215,21 @@ def nonnegative_least_squares(problem: Problem) -> bool:
     """Least squares with x >= 0 and no penalty."""
     return (
         problem.loss.name == "squared" and problem.penalty.positive and not problem.has_certificate
+    )
+
+
+def dense_least_squares(problem: Problem) -> bool:
+    """The squared loss on dense data that are not small, where the Gram matrix of any set of
+    columns that may be wanted fits (``linalg.moments.LARGEST``): of all of them, or for l1 alone of
+    not many more than there are rows."""
+    most = problem.d
+    if problem.penalty.strong_convexity == 0.0:
+        most = min(most, 2 * problem.n)
+    return (
+        problem.loss.name == "squared"
+        and problem.matrix.is_dense
+        and not small(problem)
+        and fits(most, SET_MATRICES)
     )
 
 
