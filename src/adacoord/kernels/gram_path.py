@@ -12,8 +12,8 @@ Start      where the last point ended, or further along the line through the las
            there: between two changes of the support x is linear in l1
 Sweep      one exact step on each column of the set; its gap, then, over the set alone
 Newton     where sweeps have cost as much as a factor of H on the support, and have changed no
-           sign: the minimiser there, as far as signs allow.  Columns that depend on others keep
-           their x
+           sign: the minimiser there, with 0 for what would change its sign.  Columns that depend
+           on others keep their x
 Look       r over all columns from x itself, and the gap.  Below ``tol`` a few passes more are for
            the last digits, then the next point follows
 """
@@ -130,10 +130,11 @@ def factorise(L, diagonal):
 
 
 @jit
-def newton_step(m, H, r, x, l1, l2, L, support, step):
-    """To the minimiser on the support, or to the first x_j that would change its sign.
+def newton_step(m, H, q, r, x, square, l1, l2, positive, L, support, step, trial):
+    """To the minimiser on the support; x_j that would change their signs go to 0 instead.
 
-    ``L``, ``support`` and ``step`` are room.  Whether it got there, with no column left out.
+    If that does not pay, only to the first of these.  ``L``, ``support``, ``step`` and ``trial``
+    are room.  Whether it got there, with no column left out.
     """
     s = 0
     for k in range(m):
@@ -163,6 +164,26 @@ def newton_step(m, H, r, x, l1, l2, L, support, step):
         old = x[support[i]]
         if old * (old + limit * step[i]) < 0.0:
             limit, first = -old / step[i], i
+    if first >= 0:
+        before, _ = set_bounds(m, q, r, x, square, l1, l2, positive)
+        for k in range(m):
+            trial[k] = r[k]
+        for i in range(s):
+            k = support[i]
+            old = x[k]
+            if old * (old + step[i]) < 0.0:
+                x[k] = 0.0
+            else:
+                x[k] = old + step[i]
+            diagonal[i] = old
+            subtract(m, x[k] - old, H[k], trial)
+        after, _ = set_bounds(m, q, trial, x, square, l1, l2, positive)
+        if after < before:
+            for k in range(m):
+                r[k] = trial[k]
+            return False
+        for i in range(s):
+            x[support[i]] = diagonal[i]
     for i in range(s):
         k = support[i]
         new = x[k] + limit * step[i] if i != first else 0.0
@@ -269,7 +290,9 @@ def gram_path(
                 exact, settled = settled and changes == 0, False
                 size = np.count_nonzero(xs[:m])
                 if changes == 0 and not exact and passes < limit and sweeps >= patience(size):
-                    settled = newton_step(m, H, rs, xs, a, b, L, support, step)
+                    settled = newton_step(
+                        m, H, qs, rs, xs, square, a, b, positive, L, support, step, trial
+                    )
                     passes += 1
                     done += size * size * size / 6.0 + size * m
                     sweeps = 0 if settled else FIRST - 2
