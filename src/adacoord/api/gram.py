@@ -36,7 +36,7 @@ COLUMNS_PER_POINT, PAIRS_PER_POINT = 50, 2.0
 
 def possible(problem: Problem) -> bool:
     """Whether moments say all there is to know, and fit (``linalg.moments.LARGEST``)."""
-    return problem.loss.name == "squared" and problem.n >= problem.d and fits(problem.d, MATRICES)
+    return problem.loss.name == "squared" and fits(problem.d, MATRICES)
 
 
 def pays(problem: Problem, points: int) -> bool:

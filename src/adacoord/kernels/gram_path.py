@@ -5,12 +5,14 @@ Dual       r = q - Gx are the correlations of the residual; t times the residual
            l2 > 0 or t = min(1, l1/max |r_j|), is a dual point of value
            -t^2 (square - q.x - r.x)/2 + t (square - q.x) - g*(t r)
 Set        columns that the sequential strong rule keeps, |r_j| >= 2 l1 - (the last l1)
-           (Tibshirani and others 2012), and later those that turn out to violate their constraint;
-           what came in stays.  Its part of G is held apart (H), so that a step costs as many
+           (Tibshirani and others 2012), and later those that turn out to violate their constraint.
+           Its part of G is held apart (H), so that a step costs as many
            numbers as the set has columns
 Start      where the last point ended, or further along the line through the last two if P is less
            there: between two changes of the support x is linear in l1
 Sweep      one exact step on each column of the set; its gap, then, over the set alone
+Ahead      after SWEEPS sweeps that changed no sign, the point to which they tend (Anderson's
+           extrapolation), if P is less there
 Newton     where sweeps have cost as much as a factor of H on the support, and have changed no
            sign: the minimiser there, with 0 for what would change its sign.  Columns that depend
            on others keep their x
@@ -32,8 +34,13 @@ SHARE = 0.5
 #: Sweeps before Newton, at least; and one more per so many columns of the support (a factor costs
 #: m^3/6 multiply-adds, a sweep m^2).
 FIRST, COLUMNS = 6, 10
-#: Passes beyond those before Newton, on the way from ``tol`` to ``goal``.
-LAST = 6
+#: Passes beyond those before Newton, on the way from ``tol`` to ``goal``; of larger supports that
+#: would cost more than the way to ``tol``.
+LAST, POLISHED = 6, 100
+#: Columns that H has room for at first.
+ROOM = 128
+#: Sweeps without a change of sign that an extrapolation looks back on.
+SWEEPS = 5
 #: Pivots of a factor, over the diagonal: a column with less depends on others.
 DEPENDENT = 1e-11
 
@@ -130,19 +137,18 @@ def factorise(L, diagonal):
 
 
 @jit
-def newton_step(m, H, q, r, x, square, l1, l2, positive, L, support, step, trial):
+def newton_step(m, H, q, r, x, square, l1, l2, positive, support, step, trial):
     """To the minimiser on the support; x_j that would change their signs go to 0 instead.
 
-    If that does not pay, only to the first of these.  ``L``, ``support``, ``step`` and ``trial``
-    are room.  Whether it got there, with no column left out.
+    If that does not pay, only to the first of these.  ``support``, ``step`` and ``trial`` are
+    room.  Whether it got there, with no column left out.
     """
     s = 0
     for k in range(m):
         if x[k] != 0.0:
             support[s] = k
             s += 1
-    L = L[:s, :s]
-    diagonal = np.empty(s)
+    L, diagonal = np.empty((s, s)), np.empty(s)
     for i in range(s):
         row = H[support[i]]
         for j in range(i + 1):
@@ -193,6 +199,68 @@ def newton_step(m, H, q, r, x, square, l1, l2, positive, L, support, step, trial
 
 
 @jit
+def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r):
+    """The point to which the last sweeps tend, if P is less there.
+
+    ``iterates`` are x after each of them and ``images`` their r: the combination with weights of
+    sum 1 that has the least difference from sweep to sweep (Anderson; Bertrand and Massias 2021).
+    """
+    K = iterates.shape[0] - 1
+    C, weights = np.empty((K, K)), np.empty(K)
+    for i in range(K):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(m):
+                total += (iterates[i + 1, k] - iterates[i, k]) * (
+                    iterates[j + 1, k] - iterates[j, k]
+                )
+            C[i, j] = total
+    ridge = 1e-13 * np.trace(C)
+    for i in range(K):
+        C[i, i] += ridge
+    factorise(C, np.diag(C).copy())
+    for i in range(K):
+        if not C[i, i] > 0.0:
+            return
+        weights[i] = (1.0 - dot(i, C[i], weights)) / C[i, i]
+    for i in range(K - 1, -1, -1):
+        weights[i] /= C[i, i]
+        subtract(i, weights[i], C[i], weights)
+    weights /= np.sum(weights)
+    x_new, r_new = np.zeros(m), np.zeros(m)
+    for i in range(K):
+        subtract(m, -weights[i], iterates[i + 1], x_new)
+        subtract(m, -weights[i], images[i + 1], r_new)
+    if positive and m > 0 and np.min(x_new) < 0.0:
+        return
+    before, _ = set_bounds(m, q, r, x, square, l1, l2, positive)
+    after, _ = set_bounds(m, q, r_new, x_new, square, l1, l2, positive)
+    if after < before:
+        x[:m], r[:m] = x_new, r_new
+
+
+@jit
+def compact(m, kept, H, members, place, x, old):
+    """Only the ``kept`` of the first m columns stay in the set; how many."""
+    size = 0
+    for k in range(m):
+        if kept[k]:
+            row = H[k]
+            target = H[size]
+            length = 0
+            for i in range(m):
+                if kept[i]:
+                    target[length] = row[i]
+                    length += 1
+            members[size], place[members[k]] = members[k], size
+            x[size], old[size] = x[k], old[k]
+            size += 1
+        else:
+            place[members[k]] = -1
+    return size
+
+
+@jit
 def patience(size):
     """Sweeps before a Newton step on a support of so many columns."""
     return FIRST + size // COLUMNS
@@ -200,7 +268,15 @@ def patience(size):
 
 @jit
 def extend(G, H, members, place, j, m):
-    """Column j becomes number m of the set."""
+    """Column j becomes number m of the set; H, or a larger one where it was full.
+
+    Rows as long as G's would be a page apart each: half the speed.
+    """
+    if m == H.shape[0]:
+        size = min(2 * m, G.shape[0])
+        larger = np.empty((size, size))
+        larger[:m, :m] = H
+        H = larger
     members[m] = j
     place[j] = m
     row = G[j]
@@ -208,6 +284,7 @@ def extend(G, H, members, place, j, m):
         value = row[members[k]]
         H[m, k] = value
         H[k, m] = value
+    return H
 
 
 @jit
@@ -222,7 +299,7 @@ def gram_path(
     all, with the number of points done.
     """
     d, points = q.shape[0], l1.shape[0]
-    H, L = np.empty((d, d)), np.empty((d, d))
+    H = np.empty((min(d, ROOM), min(d, ROOM)))
     members, place = np.empty(d, dtype=np.int64), np.full(d, -1)
     support = np.empty(d, dtype=np.int64)
     xs, rs, qs, old, trial, step = (
@@ -233,11 +310,12 @@ def gram_path(
         np.empty(d),
         np.empty(d),
     )
-    r = np.empty(d)
+    r, kept = np.empty(d), np.empty(d, dtype=np.bool_)
+    iterates, images = np.empty((SWEEPS + 1, d)), np.empty((SWEEPS + 1, d))
     m, spent = 0, 0.0
     for j in range(d):
         if x[j] != 0.0:
-            extend(G, H, members, place, j, m)
+            H = extend(G, H, members, place, j, m)
             xs[m] = x[j]
             m += 1
     correlations(G, q, members[:m], xs, r)
@@ -246,11 +324,18 @@ def gram_path(
         a, b = l1[p], l2[p]
         done, before, passes = 0.0, m, 0
         # ---- start
-        threshold = 2.0 * a - l1[p - 1] if p > 0 else a
+        threshold = min(2.0 * a - l1[p - 1] if p > 0 else a, a)
+        count = 0
+        for k in range(m):
+            pull = r[members[k]] if positive else abs(r[members[k]])
+            kept[k] = xs[k] != 0.0 or pull > threshold
+            count += kept[k]
+        if 3 * count < 2 * m:
+            m = before = compact(m, kept, H, members, place, xs, old)
         for j in range(d):
             pull = r[j] if positive else abs(r[j])
-            if place[j] < 0 and moving[j] and pull > min(threshold, a):
-                extend(G, H, members, place, j, m)
+            if place[j] < 0 and moving[j] and pull > threshold:
+                H = extend(G, H, members, place, j, m)
                 xs[m], old[m] = 0.0, 0.0
                 m += 1
         for k in range(before, m):
@@ -278,7 +363,7 @@ def gram_path(
         # ---- solve
         share, sweeps, limit, polish = SHARE * tol, 0, most, False
         while True:
-            settled, exact = False, False
+            settled, exact, filled = False, False, 0
             while passes < limit and not exact:
                 changes = gram_sweep(m, H, rs, xs, a, b, positive)
                 passes += 1
@@ -289,11 +374,18 @@ def gram_path(
                     break
                 exact, settled = settled and changes == 0, False
                 size = np.count_nonzero(xs[:m])
+                filled = 0 if changes else filled
+                iterates[filled, :m], images[filled, :m] = xs[:m], rs[:m]
+                filled += 1
+                if filled > SWEEPS:
+                    filled = 0
+                    extrapolate(m, iterates, images, qs, square, a, b, positive, xs, rs)
                 if changes == 0 and not exact and passes < limit and sweeps >= patience(size):
                     settled = newton_step(
-                        m, H, qs, rs, xs, square, a, b, positive, L, support, step, trial
+                        m, H, qs, rs, xs, square, a, b, positive, support, step, trial
                     )
                     passes += 1
+                    filled = 0
                     done += size * size * size / 6.0 + size * m
                     sweeps = 0 if settled else FIRST - 2
             # ---- look
@@ -309,16 +401,19 @@ def gram_path(
             for j in range(d):
                 pull = r[j] if positive else abs(r[j])
                 if place[j] < 0 and moving[j] and pull > a:
-                    extend(G, H, members, place, j, m)
+                    H = extend(G, H, members, place, j, m)
                     xs[m], old[m], qs[m] = 0.0, 0.0, q[j]
                     m += 1
             for k in range(m):
                 rs[k] = r[members[k]]
             if exact and before == m:
                 break
-            if not polish and near(primal, dual, tol, noise):
+            size = np.count_nonzero(xs[:m])
+            if near(primal, dual, tol, noise):
+                if polish or size > POLISHED:
+                    break
                 polish, share = True, SHARE * goal
-                limit = min(most, passes + patience(np.count_nonzero(xs[:m])) + LAST)
+                limit = min(most, passes + patience(size) + LAST)
             elif before == m:
                 share *= 0.1
         X[p] = x
