@@ -9,7 +9,7 @@ Level       of l1 at which the set is solved: l1 itself, or as much more as hold
             coefficient at l1: sets solved at l1 from the first grew to 4,361 columns
 Gram        of the set, G = A_S'WA_S/n with centred columns, grows by the products of the columns
             that came in: BLAS, in blocks of rows.  All columns at once where they are few, or where
-            half of them would come in
+            most of them would come in
 Solve       min on the set by :mod:`adacoord.kernels.gram_path`, from q = r + Gx, to SHARE of the
             gap: what is wrong in G to rounding is put right by the next look (iterative refinement)
 Pass        one such round
@@ -30,13 +30,13 @@ from ..base import Solver
 SMALLEST = 100
 #: All columns are taken up to this number (their Gram matrix costs little more than one product).
 FEW = 100
-#: The gap of the set to reach, over that of the look; at most SURE where all columns are in it; no
-#: less than BEST.
-SHARE, SURE, BEST = 1e-1, 1e-8, 1e-14
+#: The gap of the set to reach, over that of the look, and no less than BEST; at most SURE where all
+#: columns are in it, or so many sweeps over it cost no more than a look.
+SHARE, SURE, BEST, CHEAP = 1e-1, 1e-8, 1e-14, 20
 #: Passes of the kernel for one set.
 MOST = 1000
 #: Columns that a product takes in the time that one is looked up.
-FAR = 4
+FAR = 20
 #: Entries of a block of rows (2 MB), and rows that the shift of columns is the mean of.
 BLOCK, SAMPLE = 2**18, 256
 #: A column with less of its square left, once its mean is taken off, is constant.
@@ -142,7 +142,7 @@ class GramWorkingSet(Solver):
         wanted = np.flatnonzero(slack < 0.0)
         support = int(np.count_nonzero(moved))
         size = support + max(SMALLEST, support)
-        if d <= FEW or (problem.n >= d and 2 * wanted.size >= d):
+        if d <= FEW or (problem.n >= d and 4 * wanted.size >= 3 * d):
             wanted = np.arange(d)
         elif wanted.size > size:
             order = np.argpartition(slack[wanted], size)
@@ -177,12 +177,11 @@ class GramWorkingSet(Solver):
             part = slice(i, min(i + step, n))
             block = room[: part.stop - i]
             np.subtract(A[part] if whole else A[part][:, members], shift, out=block)
-            if problem.weights is None:
-                sums[old:] += block[:, old:].sum(axis=0)
-            else:
+            root = np.ones(len(block))
+            if problem.weights is not None:
                 root = np.sqrt(problem.weights[part])
                 block *= root[:, None]
-                sums[old:] += root @ block[:, old:]
+            sums[old:] += root @ block[:, old:]
             raw[:, old:] += block.T @ (block[:, old:] if old else block)
         raw[old:, :old] = raw[:old, old:].T
         raw[:old, :old], sums[:old] = self.raw, self.sums
@@ -205,7 +204,7 @@ class GramWorkingSet(Solver):
         X, taken, work = np.empty((1, members.size)), np.zeros(1, dtype=np.int64), np.zeros(1)
         goal = max(SHARE * min(self.estimate, 1.0), BEST)
         whole = members.size == problem.d
-        if whole:
+        if whole or CHEAP * members.size**2 <= problem.matrix.nnz:
             goal = min(goal, SURE)
         gram_path(
             gram,
