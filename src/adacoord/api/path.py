@@ -33,8 +33,8 @@ class Path:
     coefs : array of shape (points, d), or (points, d, K) with K classes
     intercepts : array of shape (points,), or (points, K)
     primal, dual, gap, relative_gap, converged : the certificates, as in :class:`Result`
-    passes, operations, seconds : what each point took beyond the one before; points that are
-        found by one call share its seconds by their operations
+    passes, operations, seconds : what each point took beyond the one before; on a Gram matrix
+        operations are entries of that, and the seconds of one call are shared out by them
     results : the :class:`Result` of each point, or None if they were not kept
     interrupted : whether Ctrl-C ended it: it then holds the points that were finished
     """
@@ -206,12 +206,15 @@ def _on_gram(
     loss = gram.least_squares(problems[0])
     found = gram.gram_path(loss, [p.penalty for p in problems], tol, max_passes)
     seconds = time.perf_counter() - started
-    shares = (found.operations + loss.cross.size) * seconds
-    shares /= np.sum(found.operations + loss.cross.size)
+    operations = found.operations + loss.cross.size
+    operations[0] += problems[0].matrix.nnz  # read once, for all
+    shares = operations * (seconds / np.sum(operations))
+    # no more than the sweeps, each of them less than a pass over the data
+    passes_of = np.minimum(found.passes, -(-found.operations // problems[0].matrix.nnz))
     ask = np.flatnonzero(np.full(len(problems), keep) | ~found.trusted)
     of_data = certificates([problems[k] for k in ask], found.X[ask], found.c[ask])
     for k, problem in enumerate(problems):
-        x, c, passes = found.X[k], float(found.c[k]), int(found.passes[k])
+        x, c, passes = found.X[k], float(found.c[k]), int(passes_of[k])
         primal, dual, y = float(found.primal[k]), float(found.dual[k]), None
         if keep or not found.trusted[k]:
             primal, y, dual = next(of_data)
@@ -229,7 +232,7 @@ def _on_gram(
         history.append(
             passes=passes,
             seconds=shares[k],
-            operations=found.operations[k],
+            operations=operations[k],
             primal=primal,
             dual=dual,
             gap=primal - dual,

@@ -14,8 +14,7 @@ Sweep      one exact step on each column of the set; its gap, then, over the set
 Ahead      after SWEEPS sweeps that changed no sign, the point to which they tend (Anderson's
            extrapolation), if P is less there
 Newton     where sweeps have cost as much as a factor of H on the support, and have changed no
-           sign: the minimiser there, with 0 for what would change its sign.  Columns that depend
-           on others keep their x
+           sign: the minimiser there, with 0 for what would change its sign
 Look       r over all columns from x itself, and the gap.  Below ``tol`` a few passes more are for
            the last digits, then the next point follows
 """
@@ -41,7 +40,7 @@ LAST, POLISHED = 6, 100
 ROOM = 128
 #: Sweeps without a change of sign that an extrapolation looks back on.
 SWEEPS = 5
-#: Pivots of a factor, over the diagonal: a column with less depends on others.
+#: The least pivot of a factor, over the diagonal: a column with less depends on others.
 DEPENDENT = 1e-11
 
 
@@ -125,15 +124,20 @@ def gram_sweep(m, H, r, x, l1, l2, positive):
 
 @jit
 def factorise(L, diagonal):
-    """L L' = L in place, by rows; a pivot of 0 for a row that depends on those above it."""
+    """L L' = L in place, by rows; how many depend on those above them.
+
+    Their pivots are as if the diagonal were DEPENDENT longer there.
+    """
+    count = 0
     for i in range(L.shape[0]):
         row = L[i]
         for j in range(i):
             other = L[j]
-            pivot = other[j]
-            row[j] = (row[j] - dot(j, row, other)) / pivot if pivot > 0.0 else 0.0
-        left = row[i] - dot(i, row, row)
-        row[i] = math.sqrt(left) if left > DEPENDENT * diagonal[i] else 0.0
+            row[j] = (row[j] - dot(j, row, other)) / other[j]
+        left, least = row[i] - dot(i, row, row), DEPENDENT * diagonal[i]
+        count += left <= least
+        row[i] = math.sqrt(max(left, least))
+    return count
 
 
 @jit
@@ -141,7 +145,8 @@ def newton_step(m, H, q, r, x, square, l1, l2, positive, support, step, trial):
     """To the minimiser on the support; x_j that would change their signs go to 0 instead.
 
     If that does not pay, only to the first of these.  ``support``, ``step`` and ``trial`` are
-    room.  Whether it got there, with no column left out.
+    room.  Whether it got there; and how many columns depend on others: along these P is linear,
+    and the step goes on until an x_j is 0.
     """
     s = 0
     for k in range(m):
@@ -155,18 +160,16 @@ def newton_step(m, H, q, r, x, square, l1, l2, positive, support, step, trial):
             L[i, j] = row[support[j]]
         L[i, i] += l2
         diagonal[i] = L[i, i]
-    factorise(L, diagonal)
+    dependent = factorise(L, diagonal)
     for i in range(s):
         k = support[i]
         right = r[k] - l2 * x[k] - math.copysign(l1, x[k])
-        step[i] = (right - dot(i, L[i], step)) / L[i, i] if L[i, i] > 0.0 else 0.0
+        step[i] = (right - dot(i, L[i], step)) / L[i, i]
     for i in range(s - 1, -1, -1):
-        if L[i, i] > 0.0:
-            step[i] /= L[i, i]
-            subtract(i, step[i], L[i], step)
-    limit, first, whole = 1.0, -1, True
+        step[i] /= L[i, i]
+        subtract(i, step[i], L[i], step)
+    limit, first = 1.0, -1
     for i in range(s):
-        whole = whole and L[i, i] > 0.0
         old = x[support[i]]
         if old * (old + limit * step[i]) < 0.0:
             limit, first = -old / step[i], i
@@ -187,7 +190,7 @@ def newton_step(m, H, q, r, x, square, l1, l2, positive, support, step, trial):
         if after < before:
             for k in range(m):
                 r[k] = trial[k]
-            return False
+            return False, dependent
         for i in range(s):
             x[support[i]] = diagonal[i]
     for i in range(s):
@@ -195,7 +198,7 @@ def newton_step(m, H, q, r, x, square, l1, l2, positive, support, step, trial):
         new = x[k] + limit * step[i] if i != first else 0.0
         subtract(m, new - x[k], H[k], r)
         x[k] = new
-    return whole and first < 0
+    return first < 0, dependent
 
 
 @jit
@@ -218,10 +221,10 @@ def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r):
     ridge = 1e-13 * np.trace(C)
     for i in range(K):
         C[i, i] += ridge
+    if not ridge > 0.0:
+        return
     factorise(C, np.diag(C).copy())
     for i in range(K):
-        if not C[i, i] > 0.0:
-            return
         weights[i] = (1.0 - dot(i, C[i], weights)) / C[i, i]
     for i in range(K - 1, -1, -1):
         weights[i] /= C[i, i]
@@ -381,13 +384,16 @@ def gram_path(
                     filled = 0
                     extrapolate(m, iterates, images, qs, square, a, b, positive, xs, rs)
                 if changes == 0 and not exact and passes < limit and sweeps >= patience(size):
-                    settled = newton_step(
+                    settled, dependent = newton_step(
                         m, H, qs, rs, xs, square, a, b, positive, support, step, trial
                     )
                     passes += 1
                     filled = 0
                     done += size * size * size / 6.0 + size * m
                     sweeps = 0 if settled else FIRST - 2
+                    if dependent and not settled:  # one less: the next is due
+                        sweeps = patience(size)
+                    settled = settled and dependent == 0
             # ---- look
             correlations(G, q, members[:m], xs, r)
             x[:] = 0.0

@@ -12,6 +12,7 @@ so what rounding may have left.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -177,7 +178,7 @@ def _dense_products(A, b, weights, shift, rows) -> np.ndarray:
         first, last = (int(rows[0]), int(rows[-1]) + 1) if consecutive else (0, rows.size)
     out = np.zeros((d + 2, d + 2))
     step = max(BLOCK // (d + 2), d + 2)
-    order = "F" if A.flags.f_contiguous and not A.flags.c_contiguous else "C"
+    order: Literal["C", "F"] = "F" if A.flags.f_contiguous and not A.flags.c_contiguous else "C"
     room = np.empty((min(step, last - first), d + 2), order=order)
     for i in range(first, last, step):
         part = slice(i, min(i + step, last)) if consecutive else rows[i : min(i + step, last)]

@@ -38,7 +38,7 @@ def certificates(
         yield from _block(problems[part], X[part], c[part])
 
 
-def _block(problems, X, c) -> Iterator[Certificate]:
+def _block(problems: Sequence[Problem], X: np.ndarray, c: np.ndarray) -> Iterator[Certificate]:
     any_of = problems[0]
     Z = any_of.matrix.dot(np.ascontiguousarray(X.T)) + c
     Y = np.stack([any_of._repaired(any_of.loss.derivative(z, any_of.b)) for z in Z.T], axis=1)
