@@ -131,7 +131,7 @@ def test_interrupted(data, monkeypatch):
         return result
 
     monkeypatch.setattr(module, "run", run)
-    found = ac.path(ac.Problem(A, b), n_points=10)
+    found = ac.path(ac.Problem(A, b), n_points=10, solver="acf")
     assert len(found) == 2 and found.interrupted  # what was finished
     assert "2 points, interrupted" in repr(found)
 

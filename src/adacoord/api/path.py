@@ -254,6 +254,7 @@ def _on_gram(
             history=history,
             solver=ON_GRAM,
         )
+    assert next(of_data, None) is None  # as many as were asked for
 
 
 def _gather(

@@ -391,8 +391,6 @@ def gram_path(
                     filled = 0
                     done += size * size * size / 6.0 + size * m
                     sweeps = 0 if settled else FIRST - 2
-                    if dependent and not settled:  # one less: the next is due
-                        sweeps = patience(size)
                     settled = settled and dependent == 0
             # ---- look
             correlations(G, q, members[:m], xs, r)
