@@ -3,7 +3,8 @@ r"""Paths of the squared loss on the Gram matrix: many points in one call, each 
 The moments of the rows (:mod:`adacoord.linalg.moments`) say all that least squares asks: P, the
 correlations of the residual, and with them a dual point and its D.  They say it up to about
 :math:`\epsilon (|b| + \sum_j |x_j| |a_j|)^2/n`; what is more than TRUSTED of the tolerance is not
-believed but judged from the data.
+believed but judged from the data.  Neither are points at which the data would say something else,
+because the means of their columns hide as much from them.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from ..linalg.moments import LeastSquares, fits, means, moments, rounding
 from ..problem import Problem
 from ..problem.penalties import Penalty
 
-#: The share of tol P that rounding may have in a certificate from the Gram matrix.
-TRUSTED = 0.01
+#: The share of tol P that rounding may have in a certificate from the Gram matrix; of P, by a bound
+#: that is ten times the error or more; and of P as it comes from the data, by an estimate.
+TRUSTED, BOUND, SAME = 0.01, 1e-9, 1e-10
 #: The relative gap that the kernel goes for beyond ``tol``, where it is near: it costs next to
 #: nothing (100 points of 5,000 x 300: 1.5 ms to 1e-4, 2.7 ms to 1e-13), and so no choice among the
 #: points hangs on what was left undone.
@@ -136,6 +138,9 @@ def gram_path(
         dual = np.minimum(primal, dual) - doubt
         scale = np.maximum(np.maximum(np.abs(primal), np.abs(dual)), 0.5e-12 * loss.square)
         relative = np.where(scale > 0.0, (primal - dual) / scale, np.inf)
+        hidden = np.abs(X) @ np.abs(loss.means) + abs(loss.target_mean)
+        hidden = np.finfo(np.float64).eps * hidden * np.sqrt(2.0 * np.maximum(primal, 0.0))
+        believed = (doubt <= min(TRUSTED * tol, BOUND) * primal) & (hidden <= SAME * primal)
     return GramPath(
         X=X,
         c=loss.intercepts(X),
@@ -144,5 +149,5 @@ def gram_path(
         relative_gap=relative,
         passes=passes,
         operations=work.astype(np.int64),
-        trusted=doubt <= TRUSTED * tol * primal,
+        trusted=believed,
     )

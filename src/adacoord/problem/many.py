@@ -32,7 +32,7 @@ def certificates(
 
     The dual points are the slopes of the (smooth) losses there, made feasible.
     """
-    step = max(1, BLOCK // problems[0].n)
+    step = max(1, BLOCK // problems[0].n) if problems else 1
     for first in range(0, len(problems), step):
         part = slice(first, first + step)
         yield from _block(problems[part], X[part], c[part])
