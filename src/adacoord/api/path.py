@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,13 @@ import numpy as np
 from ..auto.fallback import lesson
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
-from .monitor import Switch
+from ..problem.many import certificates
+from . import gram
+from .monitor import History, Switch
 from .solve import Result, _check_limits, run
+
+#: The solver's name in the :class:`Result` of a point that the Gram matrix gave.
+ON_GRAM = "acf"
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,8 @@ class Path:
     coefs : array of shape (points, d), or (points, d, K) with K classes
     intercepts : array of shape (points,), or (points, K)
     primal, dual, gap, relative_gap, converged : the certificates, as in :class:`Result`
-    passes, operations, seconds : what each point took beyond the one before
+    passes, operations, seconds : what each point took beyond the one before; on a Gram matrix
+        operations are entries of that, and the seconds of one call are shared out by them
     results : the :class:`Result` of each point, or None if they were not kept
     interrupted : whether Ctrl-C ended it: it then holds the points that were finished
     """
@@ -78,6 +86,11 @@ def path(
     Without ``l1`` and ``l2``, l1 falls from ``problem.l1_max()``, where x = 0, to ``ratio`` of it,
     in ``n_points`` equal factors, under the problem's own l2.
 
+    The squared loss with an l1 (or x >= 0) and no more columns than rows is solved on its Gram
+    matrix, all points in one call, where that is cheaper and the matrices (4 of d x d numbers)
+    take no more than 1 GB (``adacoord.linalg.moments.LARGEST``).  Certificates are then from the
+    Gram matrix, too, where rounding is below a hundredth of ``tol``, and from the data elsewhere.
+
     Parameters
     ----------
     problem : Problem
@@ -108,13 +121,13 @@ def path(
     first, second = _penalties(problem, l1, l2, n_points, ratio)
     switched: Switch | None = None  # what a switch has taught: not again the wrong method
 
-    def one(problem: Problem, start: Result | None) -> Result:
+    def one(problem: Problem, start: Any, spent: int = 0) -> Result:
         nonlocal switched
         found = run(
             problem,
             lesson(problem, switched) if solver == "auto" else solver,
             tol=tol,
-            max_passes=max_passes,
+            max_passes=max_passes - spent,
             seed=seed,
             start=start,
             options=options,
@@ -140,8 +153,19 @@ def path(
             )
         return found
 
+    def walk() -> Iterator[Any]:
+        _ = problem.null_value  # made once for the problems of all points
+        if solver == "auto" and not options and gram.possible(problem):
+            problems = [
+                problem.with_penalty(float(l1), float(l2))
+                for l1, l2 in zip(first, second, strict=True)
+            ]
+            if all(p.penalty.sparse for p in problems) and gram.pays(problem, first.size):
+                return _on_gram(problems, one, tol, max_passes, keep_results)
+        return follow(problem, zip(first, second, strict=True), one)
+
     try:
-        for point in follow(problem, zip(first, second, strict=True), one):
+        for point in walk():
             results.append(point)
         return gathered(interrupted=False)
     except KeyboardInterrupt:
@@ -165,6 +189,72 @@ def follow(
         if last.status == "interrupted":
             raise KeyboardInterrupt
         yield last
+
+
+def _on_gram(
+    problems: list[Problem],
+    one: Callable[[Problem, Any, int], Result],
+    tol: float,
+    max_passes: int,
+    keep: bool,
+) -> Iterator[Result]:
+    """The solutions of all problems, on the Gram matrix that they share.
+
+    Points that do not get to ``tol`` there are solved by ``one``, from where they are.
+    """
+    started = time.perf_counter()
+    loss = gram.least_squares(problems[0])
+    found = gram.gram_path(loss, [p.penalty for p in problems], tol, max_passes)
+    seconds = time.perf_counter() - started
+    operations = found.operations + loss.cross.size
+    operations[0] += problems[0].matrix.nnz  # read once, for all
+    shares = operations * (seconds / np.sum(operations))
+    # no more than the sweeps, each of them less than a pass over the data
+    passes_of = np.minimum(found.passes, -(-found.operations // problems[0].matrix.nnz))
+    ask = np.flatnonzero(np.full(len(problems), keep) | ~found.trusted)
+    of_data = certificates([problems[k] for k in ask], found.X[ask], found.c[ask])
+    for k, problem in enumerate(problems):
+        x, c, passes = found.X[k], float(found.c[k]), int(passes_of[k])
+        primal, dual, y = float(found.primal[k]), float(found.dual[k]), None
+        if keep or not found.trusted[k]:
+            primal, y, dual = next(of_data)
+        relative = problem.relative_gap(primal, dual)
+        converged = relative <= tol
+        if not converged and passes < max_passes:
+            if y is None:
+                y = problem.loss.derivative(problem.predict(x, c), problem.b)
+            result = one(problem, SimpleNamespace(x=x, intercept=c, y=y), passes)
+            if result.status == "interrupted":
+                raise KeyboardInterrupt
+            yield result
+            continue
+        history = History()
+        history.append(
+            passes=passes,
+            seconds=shares[k],
+            operations=operations[k],
+            primal=primal,
+            dual=dual,
+            gap=primal - dual,
+            relative_gap=relative,
+        )
+        history.freeze()
+        yield Result(
+            x=x,
+            intercept=c,
+            y=np.empty(0) if y is None else y,  # asked for only where results are kept
+            primal=primal,
+            dual=dual,
+            gap=primal - dual,
+            relative_gap=relative,
+            converged=converged,
+            status="converged" if converged else "max_passes",
+            passes=passes,
+            seconds=float(shares[k]),
+            history=history,
+            solver=ON_GRAM,
+        )
+    assert next(of_data, None) is None  # as many as were asked for
 
 
 def _gather(

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_scalar, column_or_1d
 from ..data.matrix import as_matrix
 from ..problem import Problem
 from ..problem.losses import get_loss
-from .base import LinearEstimator
+from .base import LinearEstimator, as_ours
+from .gram_folds import GramFolds
 from .recipes import Posed, Rows, elastic_net_penalty
 from .regressors import LinearRegressor
 from .search import CrossValidated, Walk, points, weighted_mean
@@ -152,24 +153,32 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         [problem] = recipe.problems(rows, [(0.0, 0.0)])
         alphas = self._grid(problem, ratios)
         self._begin(rows)
+        folds = self._folds(rows.X, rows.y, classifier=False, **splitting)
+        paths = [
+            [problem.with_penalty(*elastic_net_penalty(float(a), float(r))).penalty for a in path]
+            for r, path in zip(ratios, alphas, strict=True)
+        ]
+        moments = self._moments(problem, rows, recipe, folds, paths)
 
-        def walk_to(i, stops, problem, solve):
-            """The solutions at the alphas ``stops`` of the path ``i``."""
-            penalties = [elastic_net_penalty(float(a), float(ratios[i])) for a in stops]
+        def along(i, stops, problem, solve):
+            """The solutions at the points ``stops`` of the path ``i``."""
+            penalties = [paths[i][j].arguments[:2] for j in stops]
             return points([problem], penalties, solve)
 
-        def one_fold(train, test, solve):
+        def one_fold(k, train, test, solve):
+            if moments is not None:
+                return moments.walk(k, train, test, paths, solve)
             [problem] = recipe.problems(rows.take(train), [(0.0, 0.0)])
             left_out = rows.take(test)
             held_out, [target] = as_matrix(left_out.X, "X"), left_out.targets
             walk = Walk.empty(*alphas.shape)
             for i in range(len(ratios)):
-                for j, [result] in enumerate(walk_to(i, alphas[i], problem, solve)):
+                for j, [result] in enumerate(along(i, range(len(paths[i])), problem, solve)):
                     errors = np.square(held_out.dot(result.x) + result.intercept - target)
                     walk.note((i, j), weighted_mean(errors, left_out.weights), [result])
             return walk
 
-        walks = self._walk(self._folds(rows.X, rows.y, classifier=False, **splitting), one_fold)
+        walks = self._walk([(k, *fold) for k, fold in enumerate(folds)], one_fold)
         errors, gaps = (
             np.stack([getattr(w, name) for w in walks], axis=-1) for name in ("scores", "gaps")
         )
@@ -179,12 +188,27 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
             self.l1_ratio_ = ratio
         self.mse_path_, self.path_gaps_ = np.squeeze(errors), np.squeeze(gaps)
         self.alphas_ = alphas if self._n_alphas and len(ratios) > 1 else alphas[0]
-        # A weak penalty is found sooner by way of some stronger ones than from x = 0.
-        stops = alphas[i, np.unique(np.linspace(0, j, STOPS).astype(int))[:-1]]
-        passed = list(walk_to(i, stops, problem, self._runner()))
         [penalty] = self._penalties(rows, recipe)
         posed = Posed(rows, recipe, [problem.with_penalty(*penalty)])
-        return self._solve(posed, [passed[-1][0] if passed else None], self._missed(walks))
+        # A weak penalty is found sooner by way of some stronger ones than from x = 0.
+        if moments is not None:
+            start = moments.start(paths[i][: j + 1])
+        else:
+            stops = np.unique(np.linspace(0, j, STOPS).astype(int))[:-1]
+            passed = list(along(i, stops, problem, self._runner()))
+            start = passed[-1][0] if passed else None
+        return self._solve(posed, [start], self._missed(walks))
+
+    def _moments(self, problem: Problem, rows: Rows, recipe, folds, paths) -> GramFolds | None:
+        """The folds by their moments; None where the paths are to be solved on the data."""
+        penalties = [penalty for path in paths for penalty in path]
+        if as_ours(self.solver, problem) != "auto" or not all(
+            penalty.sparse and penalty.coercive for penalty in penalties
+        ):
+            return None
+        return GramFolds.of(
+            problem, rows, recipe, self.tol, self.max_iter, folds, len(penalties), self._jobs
+        )
 
     def _rows(self, X, y, sample_weight) -> Rows:
         rows = super()._rows(X, y, sample_weight)

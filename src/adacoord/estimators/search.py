@@ -60,6 +60,25 @@ class Walk:
         self.short[where] = not all(r.converged for r in results)
 
 
+class Solve:
+    """``solve(problem, start)`` within the limits of the search; Ctrl-C ends it."""
+
+    def __init__(self, run: Callable[..., Any], stop: Event | None):
+        self.run, self.stop = run, stop
+
+    def __call__(self, problem: Problem, start: Any) -> Any:
+        if self.stop is None:
+            return self.run(problem, start)
+        result = self.run(problem, start, callback=lambda _: self.stop.is_set())
+        self.check()
+        return result
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt where another thread has had it."""
+        if self.stop is not None and self.stop.is_set():
+            raise KeyboardInterrupt
+
+
 class CrossValidated:
     """Of estimators with a ``cv``: folds, walks and metadata."""
 
@@ -86,23 +105,15 @@ class CrossValidated:
         run = self._runner()  # one seed for all
 
         def go(numbered, stop=None):
-            def solve(problem, start):
-                if stop is None:
-                    return run(problem, start)
-                result = run(problem, start, callback=lambda _: stop.is_set())
-                if stop.is_set():
-                    raise KeyboardInterrupt
-                return result
-
             k, fold = numbered
-            walk = one_fold(*fold, solve)
+            walk = one_fold(*fold, Solve(run, stop))
             self._tell(
                 f"fold {k + 1} of {len(folds)}: {walk.gaps.size} points, "
                 f"{walk.passes.sum()} passes, relative gaps up to {np.max(walk.gaps):.1e}"
             )
             return walk
 
-        jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        jobs = self._jobs
         if min(jobs, len(folds)) == 1:
             return [go(numbered) for numbered in enumerate(folds)]
         stop = Event()
@@ -110,6 +121,11 @@ class CrossValidated:
         if stop.is_set():  # by Ctrl-C after the last point of the last fold
             raise KeyboardInterrupt
         return walks
+
+    @property
+    def _jobs(self) -> int:
+        """Folds at a time, at most."""
+        return 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     def _missed(self, walks: list[Walk]) -> str:
         """What to say of points that stopped before ``tol``; nothing where none did."""

@@ -272,13 +272,21 @@ class Problem:
         -------
         y, u : the feasible point and its average
         """
-        y = self.into_domain(self._check_y(y))
-        if not self.intercept and self._idle_rows.size:
+        y = self._repaired(self._check_y(y))
+        return self._scaled(y, self.average(y))
+
+    def _repaired(self, y: np.ndarray) -> np.ndarray:
+        """A copy of ``y`` in the domain of the conjugates, and balanced for the intercept."""
+        y = self.into_domain(y)
+        if self.intercept:
+            return self._balance(y)
+        if self._idle_rows.size:
             idle = self._idle_rows
             y[idle] = self.loss.derivative(np.zeros_like(y[idle]), self.b[idle])
-        if self.intercept:
-            y = self._balance(y)
-        u = self.average(y)
+        return y
+
+    def _scaled(self, y: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``y`` and its average ``u``, scaled for l2 = 0."""
         scale = self.penalty.feasible_scale(u)
         if scale < 1.0:
             scaled = y * scale
@@ -353,8 +361,12 @@ class Problem:
     def _null_intercept(self) -> tuple[float, float]:
         """Two numbers next to one another with the best c for x = 0 between them.
 
-        By bisection on the (monotone) slope.
+        By bisection on the (monotone) slope; the mean, for the squared loss.
         """
+        if self.loss.name == "squared":
+            w = np.ones(self.n) if self.weights is None else self.weights
+            centre = self._mean(self.b) * (self.n / float(np.sum(w)))
+            return centre, centre
 
         def slope(c: float) -> float:
             return self._mean(self._null_slopes(c))

@@ -105,13 +105,16 @@ def _by_rows(
     loss, b = problem.loss, problem.b
     with np.errstate(over="ignore", invalid="ignore"):
         z = problem.predict(x, c)
-        at_x = problem.matrix.magnitude_dot(x) * _growth(problem.d)
+        sizes = problem.matrix.magnitude_dot(x)
+        at_x = sizes * _growth(problem.d)
         at_x += np.where(at_x > 0.0, np.abs(z), 0.0)
         # kinks, and exp: a slope within what z is not known to
         slopes = np.maximum(
             np.abs(loss.derivative(z + EPS * at_x, b)), np.abs(loss.derivative(z - EPS * at_x, b))
         )
-        at_other = problem.matrix.magnitude_dot(other) * _growth(problem.n)
+        if other is not x:  # with l2; else they are the same
+            sizes = problem.matrix.magnitude_dot(other)
+        at_other = sizes * _growth(problem.n)
         sums = slopes * at_x + np.abs(y) * at_other
     if not loss.blocks:
         sums += 2.0 * np.abs(b * y)

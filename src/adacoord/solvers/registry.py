@@ -9,8 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
+from ..linalg.moments import fits
 from ..problem import Problem
 from .newton.size import small, system_size, too_large
+
+#: Matrices of the size of the set that its Gram matrix takes: sums, that of centred columns, its
+#: part that is worked on, and a factor.
+SET_MATRICES = 4
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Entry:
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
     ``columns`` takes its place where there is an l1 and a smooth loss, ``small`` where the data
     are small, ``kinked`` for losses without a continuous slope, ``nonnegative`` for least squares
-    with x >= 0 and no penalty.
+    with x >= 0 and no penalty, ``gram`` for least squares on dense data whose Gram matrix fits.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Entry:
     small: Entry | None = None
     kinked: Entry | None = None
     nonnegative: Entry | None = None
+    gram: Entry | None = None
 
     def variant(self, problem: Problem) -> Entry:
         """The entry that solves this problem under this name."""
@@ -47,8 +53,10 @@ class Entry:
             return self.nonnegative
         if self.kinked is not None and not problem.loss.differentiable:
             return self.kinked
+        if self.gram is not None and dense_least_squares(problem):
+            return self.gram
         sparse = problem.penalty.l1 > 0.0 and problem.loss.gamma > 0.0 and not problem.loss.blocks
-        return self.columns if self.columns is not None and sparse else self
+        return self.columns.variant(problem) if self.columns is not None and sparse else self
 
     def load(self) -> type:
         """The solver's class; imported here because its kernels import Numba."""
@@ -120,6 +128,12 @@ SOLVERS: dict[str, Entry] = {
                 "primal.working_set",
                 "WorkingSetDescent",
                 needs=frozenset({"smooth"}),
+                gram=Entry(
+                    "acf",
+                    "working sets with their Gram matrix",
+                    "primal.gram_set",
+                    "GramWorkingSet",
+                ),
             ),
         ),
         Entry(
@@ -221,6 +235,21 @@ def nonnegative_least_squares(problem: Problem) -> bool:
     """Least squares with x >= 0 and no penalty."""
     return (
         problem.loss.name == "squared" and problem.penalty.positive and not problem.has_certificate
+    )
+
+
+def dense_least_squares(problem: Problem) -> bool:
+    """The squared loss on dense data that are not small, where the Gram matrix of any set of
+    columns that may be wanted fits (``linalg.moments.LARGEST``): of all of them, or for l1 alone of
+    not many more than there are rows."""
+    most = problem.d
+    if problem.penalty.strong_convexity == 0.0:
+        most = min(most, 2 * problem.n)
+    return (
+        problem.loss.name == "squared"
+        and problem.matrix.is_dense
+        and not small(problem)
+        and fits(most, SET_MATRICES)
     )
 
 

@@ -1,0 +1,50 @@
+"""Certificates of many points of one problem under many penalties, from the data.
+
+What :meth:`Problem.primal`, ``feasible_dual`` and ``bound`` say of each, with the products of A by
+all points at once: BLAS takes them as matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .problem import Problem
+
+#: Numbers in the block of predictions held at a time (32 MB).
+BLOCK = 2**22
+
+
+class Certificate(NamedTuple):
+    """P(x, c), a feasible dual point, and the bound on P* that it proves."""
+
+    primal: float
+    y: np.ndarray
+    dual: float
+
+
+def certificates(
+    problems: Sequence[Problem], X: np.ndarray, c: np.ndarray
+) -> Iterator[Certificate]:
+    """Of (X_k, c_k) for each of the problems, which differ in their penalty alone.
+
+    The dual points are the slopes of the (smooth) losses there, made feasible.
+    """
+    step = max(1, BLOCK // problems[0].n) if problems else 1
+    for first in range(0, len(problems), step):
+        part = slice(first, first + step)
+        yield from _block(problems[part], X[part], c[part])
+
+
+def _block(problems: Sequence[Problem], X: np.ndarray, c: np.ndarray) -> Iterator[Certificate]:
+    any_of = problems[0]
+    Z = any_of.matrix.dot(np.ascontiguousarray(X.T)) + c
+    Y = np.stack([any_of._repaired(any_of.loss.derivative(z, any_of.b)) for z in Z.T], axis=1)
+    U = any_of.average(Y)
+    for k, problem in enumerate(problems):
+        primal = problem._mean(problem.loss.value(Z[:, k], problem.b)) + problem.penalty.value(X[k])
+        y, u = problem._scaled(np.ascontiguousarray(Y[:, k]), U[:, k])
+        dual = problem._dual(y, u)
+        yield Certificate(primal, y, problem.bound(X[k], float(c[k]), primal, y, u, dual))

@@ -1,0 +1,230 @@
+r"""Working sets with their Gram matrix: least squares with an l1 on dense data.
+
+Problem     min P(x, c) for the squared loss and l1 or l1 + l2, with or without x >= 0
+Look        r = -A'Wy/n, y = Ax + c - b, over all columns from the data; P, D of y scaled to be
+            feasible, and with them the ``estimate``; columns with |r_j| > l1 that are not in the
+            set yet, the worst first, as many as the support has, come into it
+Level       of l1 at which the set is solved: l1 itself, or as much more as holds back the columns
+            that violate l1 but did not come in.  Of 20,000 columns and 1,000 rows 950 had a
+            coefficient at l1: sets solved at l1 from the first grew to 4,361 columns
+Gram        of the set, G = A_S'WA_S/n with centred columns, grows by the products of the columns
+            that came in: BLAS, in blocks of rows.  All columns at once where they are few, or where
+            most of them would come in
+Solve       min on the set by :mod:`adacoord.kernels.gram_path`, from q = r + Gx, to SHARE of the
+            gap: what is wrong in G to rounding is put right by the next look (iterative refinement)
+Pass        one such round
+Stops       never: the monitor does
+
+Coordinate descent on A itself reads a column for each step; here a step is as long as the set.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels.gram_path import gram_path
+from ...linalg.moments import dense_view
+from ..base import Solver
+
+#: Columns that come in at a time, at least.
+SMALLEST = 100
+#: All columns are taken up to this number (their Gram matrix costs little more than one product).
+FEW = 100
+#: The gap of the set to reach, over that of the look, and no less than BEST; at most SURE where all
+#: columns are in it, or so many sweeps over it cost no more than a look.
+SHARE, SURE, BEST, CHEAP = 1e-1, 1e-8, 1e-14, 20
+#: Passes of the kernel for one set.
+MOST = 1000
+#: Columns that a product takes in the time that one is looked up.
+FAR = 20
+#: Entries of a block of rows (2 MB), and rows that the shift of columns is the mean of.
+BLOCK, SAMPLE = 2**18, 256
+#: A column with less of its square left, once its mean is taken off, is constant.
+CONSTANT = 1e-13
+
+
+class GramWorkingSet(Solver):
+    """Working sets with their Gram matrix; see the module's docstring."""
+
+    name = "acf"
+    check_cost = 1.0
+    patient = uses_blas = True
+    _state = (
+        "point",
+        "c",
+        "members",
+        "raw",
+        "sums",
+        "shift",
+        "u",
+        "estimate",
+        "stuck",
+        "looked",
+        "begun",
+    )
+
+    def __init__(self, problem, rng, start=None):
+        super().__init__(problem, rng, start)
+        self.point, self.c = self._start[0].astype(np.float64), float(self._start[1])
+        self.members = np.empty(0, dtype=np.int64)
+        #: sum_i w_i (a_ij - s_j)(a_ik - s_k) and sum_i w_i (a_ij - s_j), with a shift s
+        self.raw, self.sums, self.shift = np.empty((0, 0)), np.empty(0), np.empty(0)
+        #: -r, and whether it is that of y; whether y is that of x
+        self.u, self.looked, self.begun = np.zeros(problem.d), False, False
+        self.mass = float(problem.n if problem.weights is None else problem.weights.sum())
+        self.level = 0.0  # of the set that is being solved: not a state
+        self._data = dense_view(problem.matrix)
+
+    @property
+    def x(self):
+        return self.point
+
+    @property
+    def intercept(self):
+        return self.c
+
+    def _pass(self):
+        if not self.begun:
+            self._predict()
+            self.begun = True
+        if not self.looked:
+            self._look()
+        self._grow()
+        before = self.point.copy()
+        self._solve()
+        if np.array_equal(before, self.point):  # rounding has the rest
+            self.stuck = True
+            return
+        self._predict()
+        self.looked = False
+        if self.members.size < self.problem.d:  # else the kernel has seen all columns
+            self._look()
+
+    def _predict(self) -> None:
+        """y and the best intercept, from x and the data."""
+        problem = self.problem
+        support = np.flatnonzero(self.point)
+        if FAR * support.size < problem.d:
+            predicted = self._data[:, support].astype(np.float64) @ self.point[support]
+        else:
+            predicted = problem.matrix.dot(self.point)
+        residual = predicted - problem.b
+        if problem.intercept:
+            self.c = -problem._mean(residual) * (problem.n / self.mass)
+        self.y = residual + self.c
+        self.operations += problem.matrix.nnz
+
+    def _look(self) -> None:
+        """The correlations of all columns, and the gap that they prove."""
+        problem, penalty = self.problem, self.problem.penalty
+        self.u = problem.average(self.y)
+        self.operations += problem.matrix.nnz
+        square = problem._mean(np.square(self.y))
+        value = penalty.value(self.point)
+        scale = penalty.feasible_scale(self.u)
+        # D = -t^2 |y|^2/2 - t b.y - g*(-t u), with b.y = (z - y).y and z.y = x.u
+        inner = square - float(np.sum(self.point * self.u))
+        dual = scale * inner - 0.5 * scale**2 * square - penalty.conjugate(-scale * self.u)
+        self.estimate = problem.relative_gap(0.5 * square + value, dual)
+        self.looked = True
+
+    # ---- the set --------------------------------------------------------------------------------
+
+    def _grow(self) -> None:
+        """Columns that violate their constraint come into the set; sets ``level``."""
+        problem, penalty, d = self.problem, self.problem.penalty, self.problem.d
+        self.level = 0.0
+        if self.members.size == d:
+            return
+        slack = penalty.slack(self.u)
+        moved = self.point != 0.0
+        slack[moved] = -np.inf
+        wanted = np.flatnonzero(slack < 0.0)
+        support = int(np.count_nonzero(moved))
+        size = support + max(SMALLEST, support)
+        if d <= FEW or (problem.n >= d and 4 * wanted.size >= 3 * d):
+            wanted = np.arange(d)
+        elif wanted.size > size:
+            order = np.argpartition(slack[wanted], size)
+            self.level = -float(slack[wanted[order[size]]])
+            wanted = wanted[order[:size]]
+        new = np.setdiff1d(wanted, self.members)
+        if new.size:
+            self._drop(wanted)
+            self._extend(new)
+
+    def _drop(self, wanted: np.ndarray) -> None:
+        """Members that are no longer wanted leave a set of which they are the greater part."""
+        kept = np.flatnonzero(np.isin(self.members, wanted))
+        if 2 * kept.size < self.members.size:
+            self.members, self.sums = self.members[kept], self.sums[kept]
+            self.raw = self.raw[np.ix_(kept, kept)]
+
+    def _extend(self, new: np.ndarray) -> None:
+        """Products of the new columns with those of the set, in blocks of rows."""
+        problem, A, old = self.problem, self._data, self.members.size
+        n, d = A.shape
+        members = np.concatenate([self.members, new])
+        size = members.size
+        shift = np.zeros(size)
+        if problem.intercept:
+            shift = A[:: max(1, n // SAMPLE)][:, members].mean(axis=0, dtype=np.float64)
+        whole = size == d and bool((members == np.arange(d)).all())
+        raw, sums = np.zeros((size, size)), np.zeros(size)
+        step = max(BLOCK // size, size)
+        room = np.empty((min(step, n), size))
+        for i in range(0, n, step):
+            part = slice(i, min(i + step, n))
+            block = room[: part.stop - i]
+            np.subtract(A[part] if whole else A[part][:, members], shift, out=block)
+            root = np.ones(len(block))
+            if problem.weights is not None:
+                root = np.sqrt(problem.weights[part])
+                block *= root[:, None]
+            sums[old:] += root @ block[:, old:]
+            raw[:, old:] += block.T @ (block[:, old:] if old else block)
+        raw[old:, :old] = raw[:old, old:].T
+        raw[:old, :old], sums[:old] = self.raw, self.sums
+        self.members, self.raw, self.sums, self.shift = members, raw, sums, shift
+        self.operations += n * size * new.size
+
+    # ---- the solution on it ---------------------------------------------------------------------
+
+    def _solve(self) -> None:
+        problem, members = self.problem, self.members
+        gram = self.raw / problem.n
+        squares = gram.diagonal() + np.square(self.shift) * (self.mass / problem.n)
+        if problem.intercept:
+            gram -= np.multiply.outer(self.sums, self.sums / (self.mass * problem.n))
+        x = self.point[members]
+        r = -self.u[members]
+        q = r + gram @ x
+        square = problem._mean(np.square(self.y)) + float(np.sum((q + r) * x))
+        l1, l2, positive = problem.penalty.arguments
+        X, taken, work = np.empty((1, members.size)), np.zeros(1, dtype=np.int64), np.zeros(1)
+        goal = max(SHARE * min(self.estimate, 1.0), BEST)
+        whole = members.size == problem.d
+        if whole or CHEAP * members.size**2 <= problem.matrix.nnz:
+            goal = min(goal, SURE)
+        gram_path(
+            gram,
+            q,
+            square,
+            gram.diagonal() > CONSTANT * squares,
+            np.array([l1 + self.level]),
+            np.array([l2]),
+            positive,
+            goal,
+            goal,
+            np.finfo(np.float64).eps * square,
+            MOST,
+            np.inf,
+            x,
+            X,
+            taken,
+            work,
+        )
+        self.point[members] = X[0]
+        self.operations += int(work[0])
+        if whole:
+            self.estimate = goal
