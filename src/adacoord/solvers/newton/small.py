@@ -80,18 +80,13 @@ class Rounded(_Quadratic):
         return self.numbers
 
 
-def rounded(problem: Problem, mu: float, y: np.ndarray) -> Problem:
-    """The problem with the kinks of its loss rounded off at the width ``mu``, around ``y``.
+def rounded(problem: Problem, mu: float, y: np.ndarray) -> tuple[Rounded, np.ndarray]:
+    """The loss with its kinks rounded off at the width ``mu``, around ``y``, and its targets.
 
     bv + epsilon |v| + (mu/2)(v - y)^2 is again of that kind, with the target b - mu y.
     """
     _, epsilon, lo, hi = problem.loss.constants
-    other = copy(problem)
-    for cached in ("null_value", "_scales", "constant_target"):  # all else is the same
-        other.__dict__.pop(cached, None)
-    other.loss = Rounded(problem.loss.code, (mu, epsilon, lo, hi))
-    other.b = problem.b - mu * y
-    return other
+    return Rounded(problem.loss.code, (mu, epsilon, lo, hi)), problem.b - mu * y
 
 
 class SmallNewton(Solver):
@@ -112,7 +107,6 @@ class SmallNewton(Solver):
         penalty = problem.penalty
         self.sparse = penalty.sparse
         self.dense = DenseNewton(problem) if DenseNewton.affordable(problem) else None
-        self.unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
         self.width, self.within, self.tries = WIDEST, 0, 0
         self.inner, self.engine = None, None
         self.shown = None
@@ -124,6 +118,8 @@ class SmallNewton(Solver):
             self.stage = FINISH
         else:
             self.stage = self._first_stage
+            if problem.intercept and problem.loss.code != MARGIN:  # a first step that is not blind
+                self.base_c = problem._mean(problem.b)
 
     @property
     def _first_stage(self) -> int:
@@ -213,7 +209,7 @@ class SmallNewton(Solver):
             if not self._iterated():
                 return
             self._move()
-            within = self.engine.bent
+            within = 0 if self.sparse else self._active_set.at_kinks(self.engine.z, self.base_y)
         else:
             self._descended()
             if self.inner.estimate > 1e-4 * self.width:
@@ -311,11 +307,11 @@ class SmallNewton(Solver):
             crowd = self.sparse or self.within > problem.d + 1
             self.engine.begin(x, c, y, degenerate=crowd or problem.loss.differentiable)
             return
-        rough = 0.0
+        self.engine, loss, b, rough = self.dense, problem.loss, problem.b, 0.0
         if self.stage == ROUND:
-            problem, rough = self._rounded(), 0.0 if self.sparse else ROUGH
-        self.engine = self.dense
-        self.engine.begin(x, c, (problem.loss.code, *problem.loss.constants), problem.b, rough)
+            loss, b = rounded(problem, self.width * self.unit, y)
+            rough = 0.0 if self.sparse else ROUGH
+        self.engine.begin(x, c, (loss.code, *loss.constants), b, rough)
 
     def _make_inner(self) -> Solver:
         """The coordinate method of this stage, at the base point."""
@@ -325,11 +321,21 @@ class SmallNewton(Solver):
             return AdaptiveFrequencies(self.problem, self.rng, self._base())
         from ..primal.working_set import WorkingSetDescent
 
-        problem = self._rounded() if self.stage == ROUND else self.problem
+        problem = self.problem
+        if self.stage == ROUND:
+            problem = copy(problem)
+            for cached in ("null_value", "_scales", "constant_target"):  # all else is the same
+                problem.__dict__.pop(cached, None)
+            problem.loss, problem.b = rounded(problem, self.width * self.unit, self.base_y)
         return WorkingSetDescent(problem, self.rng, self._base())
 
-    def _rounded(self) -> Problem:
-        return rounded(self.problem, self.width * self.unit, self.base_y)
+    @cached_property
+    def unit(self) -> float:
+        """What widths are multiples of."""
+        b = self.problem.b
+        if self.problem.loss.code == MARGIN:
+            return 1.0
+        return math.sqrt(np.square(b - b.sum() / b.size).sum() / b.size) or 1.0
 
     @cached_property
     def _active_set(self) -> ActiveSet:
