@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import optimize
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import LinearRegression
 
 import adacoord as ac
@@ -312,3 +312,12 @@ def test_the_best_intercept(make_data, loss, weighted):
     assert abs(p._mean(y)) <= 1e-15
     touch = p.loss.value(z + c, b) + p.loss.conjugate(y, b) - y * (z + c)
     np.testing.assert_allclose(touch if w is None else touch[w > 0], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_that_wander_about(intercept):
+    """With one rough step per width, the narrowest came before the rows at kinks were known."""
+    X, y = load_digits(return_X_y=True)
+    p = ac.Problem(X, y, "epsilon_insensitive", l2=1.2e-7, intercept=intercept)
+    r = ac.solve(p, tol=1e-10)
+    assert r.solver == "newton" and r.converged

@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from ...kernels.codes import MARGIN
-from ...linalg.cholesky import definite, solve_symmetric
+from ...linalg.cholesky import Cholesky, definite, solve_symmetric
 from ...problem import Problem
 from .dense_kernels import descend, expand_data, move, whole_step
 from .kernels import along_line
@@ -109,6 +109,7 @@ class DenseNewton:
         self._expand()
         self.settled, self.moved, self.taken = False, np.inf, 0
         self.ended = self.failed = False
+        self.factor: Cholesky | None = None
 
     def iterate(self) -> None:
         """One step."""
@@ -177,6 +178,7 @@ class DenseNewton:
 
     def _whole_step(self) -> tuple[float, int]:
         """(t, flips) of a step by the factor of H."""
+        assert self.factor is not None
         y, bend, rows, slope, step, dz, trial = self._work
         l2 = self.problem.penalty.l2
         taken, along, value, bent, flips, moved = whole_step(

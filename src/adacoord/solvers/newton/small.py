@@ -9,8 +9,8 @@ Smooth      :mod:`.dense`, to its end; with l1 and many columns coordinate desce
 Kinks       the loss is rounded off around the dual point y: phi*(v) + (mu/2)(v - y)^2 in place of
             phi*(v) leaves an optimal y where it is (the augmented Lagrangian; the proximal point
             method on the dual).  Some passes of dual ascent find out about where; then mu falls,
-            and as soon as so few rows are left within the kinks that all of them can be met,
-            :mod:`.active_set` guesses the rest
+            and as soon as :mod:`.active_set` guesses so few rows at a kink that all of them can
+            be met, it takes over
 Programs    kinks and no l2 make a linear program: HiGHS, and :mod:`.active_set` for its last digits
 A pass      is one iteration of whatever is at work
 Shown       ``estimate`` is infinite until there is something to look at: the monitor need not look
@@ -45,9 +45,10 @@ RUN_ON = 60
 #: the solution.)
 LITTLE = 1e-4
 #: Smoothing widths in units of the targets: the first, each over the one before, the last; the
-#: share of rows within kinks that may change in a step that ends a width; and the passes of dual
-#: ascent before the first.
-WIDEST, NARROWER, NARROWEST, ROUGH, ASCENT = 0.3, 0.3, 1e-8, 0.2, 15
+#: share of rows within kinks that may change in a step that ends a width, and the width from which
+#: on none may (digits, epsilon_insensitive, a tiny l2: the rows wander about otherwise); and the
+#: passes of dual ascent before the first.
+WIDEST, NARROWER, NARROWEST, ROUGH, FINE, ASCENT = 0.3, 0.3, 1e-8, 0.2, 1e-4, 15
 
 
 @dataclass(frozen=True)
@@ -310,7 +311,7 @@ class SmallNewton(Solver):
         self.engine, loss, b, rough = self.dense, problem.loss, problem.b, 0.0
         if self.stage == ROUND:
             loss, b = rounded(problem, self.width * self.unit, y)
-            rough = 0.0 if self.sparse else ROUGH
+            rough = 0.0 if self.sparse or self.width < FINE else ROUGH
         self.engine.begin(x, c, (loss.code, *loss.constants), b, rough)
 
     def _make_inner(self) -> Solver:
