@@ -146,12 +146,13 @@ class Monitor:
         self,
         make_solver: Callable[[], Stepper],
         start: Point | None = None,
-        fallback: Fallback | None = None,
+        fallback: Callable[[], Fallback | None] | None = None,
     ) -> str:
         """Advance the solver until a reason to stop; returns that reason.
 
-        ``start`` is looked at as it is (a dual method keeps only its y).  When ``fallback`` is due,
-        once at the most, its solver goes on from the best points so far; limits hold for both.
+        ``start`` is looked at as it is (a dual method keeps only its y).  When what ``fallback``
+        makes is due, once at the most, its solver goes on from the best points so far; limits hold
+        for both.
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
         ``"interrupted"``, ``"rounding"`` where P - D is within what float64 can tell and that is
         more than ``tol``, ``"stuck"`` where the solver can do no better, or the name of the
@@ -160,6 +161,7 @@ class Monitor:
         """
         self._started = time.perf_counter()
         solver: Stepper | None = None
+        other: Fallback | None = None
         try:
             if self.problem.constant_target is not None:
                 zero = np.zeros(self.problem.x_shape)
@@ -179,8 +181,10 @@ class Monitor:
                 reason = self.check(solver)
                 if reason:
                     break
-                if fallback is not None and (solver.stuck or fallback.due(self.history, self.tol)):
-                    solver, fallback = self._take_over(solver, fallback), None
+                if fallback is not None:  # which most runs that end at a first check never need
+                    other, fallback = fallback(), None
+                if other is not None and (solver.stuck or other.due(self.history, self.tol)):
+                    solver, other = self._take_over(solver, other), None
                 elif solver.stuck:
                     reason = "stuck"
         except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..auto.fallback import fallback
+from ..auto.fallback import Fallback, fallback
 from ..auto.rule import choose
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
@@ -194,9 +194,8 @@ def run(
         rng = np.random.Generator(np.random.PCG64(seed))
         return entry.load()(problem, rng, start, **options)
 
-    other = None
-    if not options:  # they are those of the solver they were given for
-        other = fallback(problem, entry, make, named=solver != "auto")
+    def other() -> Fallback | None:
+        return fallback(problem, entry, make, named=solver != "auto")
 
     monitor = Monitor(
         problem,
@@ -207,7 +206,8 @@ def run(
     )
     with _progress_line(entry.name, tol) if verbose else nullcontext() as line:
         monitor.show = line.update if line else None
-        status = monitor.run(lambda: make(entry, start), start, other)
+        # options are those of the solver they were given for
+        status = monitor.run(lambda: make(entry, start), start, None if options else other)
     return Result(
         x=monitor.x,
         intercept=monitor.intercept,

@@ -26,6 +26,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from numbers import Integral, Real
@@ -209,8 +210,9 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         """Solve the problems, set the fitted attributes, and warn once; ``also`` is what to warn
         of besides."""
         problems = posed.problems
-        with Reporter(self, posed) as report:
-            jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
+        heard = getattr(self, "_skl_callbacks", ())
+        with Reporter(self, posed) if heard else nullcontext() as report:
+            jobs = 1 if self.n_jobs is None or report else effective_n_jobs(self.n_jobs)
             if min(jobs, len(problems)) > 1:
                 results = self._side_by_side(problems, starts, min(jobs, len(problems)))
             else:
@@ -221,15 +223,15 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         self._store(posed, results)
         return self
 
-    def _in_turn(self, problems, starts, report: Reporter) -> list[Result]:
+    def _in_turn(self, problems, starts, report: Reporter | None) -> list[Result]:
         """A solution of each problem; after Ctrl-C those there are, and zeros for the rest."""
         solve, results = self._runner(), []
+        callback = report.progress if report else None
         try:
             for problem, start in zip(problems, starts, strict=True):
-                results.append(
-                    solve(problem, start, callback=report.progress, verbose=bool(self.verbose))
-                )
-                report.solved(results)
+                results.append(solve(problem, start, callback=callback, verbose=bool(self.verbose)))
+                if report:
+                    report.solved(results)
                 if results[-1].status == "interrupted":
                     break
         except KeyboardInterrupt:  # between two problems, or where there is no point yet
