@@ -14,12 +14,10 @@ from adacoord.solvers.newton.dense_kernels import (
     descend,
     expand_data,
     move,
-    respond,
     whole_step,
 )
 
 SMOOTH = [name for name, cls in LOSSES.items() if cls().differentiable]
-KINKED = [name for name in LOSSES if name not in SMOOTH]
 
 
 def minimise(problem, x, c):
@@ -130,23 +128,6 @@ def test_moves_are_shares():
     np.testing.assert_array_equal(x, [2.0, -3.0])
     np.testing.assert_array_equal(z, [2.0, 0.5])
     assert move(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), 1.0) == 0.0
-
-
-@pytest.mark.parametrize("loss", KINKED)
-def test_response(make_data, loss):
-    _, b = make_data(50, 3, task=LOSSES[loss].task)
-    rng, phi = np.random.default_rng(1), LOSSES[loss]()
-    lo, hi = phi.domain(b)
-    z, w = 2.0 * rng.standard_normal(50), (rng.random(50) < 0.9).astype(float)
-    y = np.clip(rng.standard_normal(50), lo, hi)
-    v, kink = np.empty(50), np.empty(50, dtype=bool)
-    respond(phi.code, *phi.constants, z, b, y, 0.3, w, v, kink)
-    np.testing.assert_allclose(v, phi.dual_prox(z, b, y, 0.3), atol=1e-14)
-    inside = (v > lo) & (v < hi) & (w > 0.0)
-    if phi.constants[1] > 0.0:
-        inside &= v != 0.0
-    np.testing.assert_array_equal(kink, inside)
-    assert 0 < kink.sum() < 50
 
 
 PENALTIES = [

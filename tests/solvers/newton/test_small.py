@@ -321,3 +321,20 @@ def test_rows_that_wander_about(intercept):
     p = ac.Problem(X, y, "epsilon_insensitive", l2=1.2e-7, intercept=intercept)
     r = ac.solve(p, tol=1e-10)
     assert r.solver == "newton" and r.converged
+
+
+@pytest.mark.parametrize("loss", KINKED)
+def test_rows_at_a_kink(make_data, loss):
+    """Those whose dual prox is strictly inside the domain, and not at the kink of epsilon |v|."""
+    w = (np.random.default_rng(1).random(50) < 0.9).astype(float)
+    p = problem(make_data, loss, n=50, d=3, sample_weight=w)
+    rng, (lo, hi) = np.random.default_rng(1), p.loss.domain(p.b)
+    z, y = 2.0 * rng.standard_normal(50), p.into_domain(rng.standard_normal(50))
+    conditions = ActiveSet(p).conditions
+    v, kink = conditions._respond(z, y)
+    np.testing.assert_allclose(v, p.loss.dual_prox(z, p.b, y, conditions.dual_step), atol=1e-14)
+    inside = (v > lo) & (v < hi) & (w > 0.0)
+    if p.loss.constants[1] > 0.0:
+        inside &= v != 0.0
+    np.testing.assert_array_equal(kink, inside)
+    assert 0 < kink.sum() < 50

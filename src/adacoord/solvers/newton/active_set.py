@@ -30,7 +30,7 @@ import numpy as np
 
 from ...linalg.cholesky import definite, solve_symmetric
 from ...problem import Problem
-from .dense_kernels import respond
+from .dual_proximal import respond
 from .kernels import expand_rows
 
 #: Unknowns of the largest indefinite system: what a step costs stays below some 20 ms.
@@ -183,10 +183,10 @@ class Conditions:
         return Guess(rows, np.sign(penalty.prox(moved, self.primal_step)), z, v)
 
     def _respond(self, z, y):
-        """The dual prox, and the rows it leaves at a kink."""
-        v, kink = np.empty(z.size), np.empty(z.size, dtype=bool)
-        respond(*self.law, z, self.problem.b, y, self.dual_step, self.w, v, kink)
-        return v, kink
+        """The dual prox, and the rows it leaves at a kink: where it still answers to z."""
+        v, h = np.empty(z.size), np.empty(z.size)
+        respond(*self.law, z, self.problem.b, y, self.dual_step, v, h)
+        return v, self.w * h > 0.0
 
     def step(self, x, c, y, guess):
         """Solve the linear system that the guess leaves; None where it is too large, or has none.

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from ...kernels.codes import MARGIN
 from ...kernels.jit import FAST, jit
-from ...kernels.loss import dual_prox, expand
+from ...kernels.loss import expand
 from ...kernels.prox import dead_zone, shrink
 
 
@@ -145,15 +144,3 @@ def descend(H, gradient, x, l1, positive, sweeps):
                 x[j] = new
                 for k in range(np.uint64(x.shape[0])):
                     gradient[k] += step * H[j, k]
-
-
-@jit
-def respond(code, alpha, epsilon, lo, hi, z, b, y, step, weight, v, kink):
-    """v = dprox(z) at y, and which rows of it lie at a kink: strictly between the ends of the
-    domain, and not at the kink of epsilon |v|; for losses of the quadratic family."""
-    for i in range(np.uint64(z.shape[0])):
-        v[i] = dual_prox(code, alpha, epsilon, lo, hi, z[i], b[i], y[i], step)
-        first, last = lo, hi
-        if code == MARGIN and b[i] < 0.0:
-            first, last = -hi, -lo
-        kink[i] = first < v[i] < last and weight[i] > 0.0 and (epsilon == 0.0 or v[i] != 0.0)
