@@ -84,7 +84,9 @@ class Rounded(_Quadratic):
 def rounded(problem: Problem, mu: float, y: np.ndarray) -> tuple[Rounded, np.ndarray]:
     """The loss with its kinks rounded off at the width ``mu``, around ``y``, and its targets.
 
-    bv + epsilon |v| + (mu/2)(v - y)^2 is again of that kind, with the target b - mu y.
+    bv + epsilon |v| + (mu/2)(v - y)^2 is again of that kind, with the target b - mu y.  Its slope
+    is the dual prox at y with the step 1/mu, which is what :mod:`.dual_proximal` works with: there
+    for every loss, here as a loss, so that Newton's method and coordinate descent take it.
     """
     _, epsilon, lo, hi = problem.loss.constants
     return Rounded(problem.loss.code, (mu, epsilon, lo, hi)), problem.b - mu * y
