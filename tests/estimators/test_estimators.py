@@ -20,8 +20,10 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import validate_data
 
 import adacoord as ac
+from adacoord.estimators.base import FLOATS, _faultless
 
 CLASSIFIERS = [
     ac.LinearSVC(loss="hinge"),
@@ -438,3 +440,40 @@ def test_progress_bar(capsys):
     ac.Lasso(alpha=1e-3).set_callbacks(callback.ProgressBar()).fit(X, z)
     search = GridSearchCV(ac.Ridge(), {"alpha": [0.1, 1.0]}, cv=2)
     search.set_callbacks(callback.ProgressBar()).fit(X, z)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", [float, int, bool, np.float32])
+def test_arrays_without_a_fault_are_what_scikit_learn_hands_back(dtype, order, kind):
+    """Its checks are left out only where they change nothing, and note the same."""
+    rng = np.random.default_rng(0)
+    X = np.array(rng.standard_normal((20, 3)), dtype=dtype, order=order)
+    y = rng.integers(0, 2, 20).astype(kind)
+    assert _faultless(X, y)
+    model, plain = ac.LinearSVC(), ac.LinearSVC()
+    checked = validate_data(plain, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS)
+    for given, theirs, ours in zip((X, y), checked, model._checked(X, y, None)[:2], strict=True):
+        assert ours is given and np.shares_memory(theirs, given)
+        np.testing.assert_array_equal(theirs, given)
+    assert vars(model) == vars(plain)
+
+
+def test_names_of_features_are_forgotten():
+    pandas = pytest.importorskip("pandas")
+    X, y = data(ac.Ridge())
+    model = ac.Ridge().fit(pandas.DataFrame(X, columns=list("abcdef")), y)
+    assert list(model.feature_names_in_) == list("abcdef")
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+@pytest.mark.parametrize("where", ["X", "y"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
+def test_faults_are_left_to_scikit_learn(where, value):
+    """Sums that overflow, too, and without a warning."""
+    X, y = data(ac.Ridge())
+    array = {"X": X, "y": y}[where]
+    array[:2] = value
+    assert not _faultless(X, y)
+    with pytest.raises(ValueError, match=r"NaN|infinity|1e\+308"):
+        ac.Ridge().fit(X, y)

@@ -123,8 +123,8 @@ class Monitor:
         self.y, self._u = problem.loss.start(problem.b), np.zeros(problem.x_shape)
         #: D(y) as evaluated, and the bound on P* that it proves
         self._dual_value = self.best_dual = -math.inf if self.certified else math.nan
-        #: the last point looked at, with its P and D
-        self._last: tuple[Any, Any, Any, float, float] | None = None
+        #: the point that the run starts from, with its P and D
+        self._first: tuple[Any, Any, Any, float, float] | None = None
         self._spent = 0, 0  # passes and operations of a solver that another took over from
 
     @property
@@ -147,13 +147,13 @@ class Monitor:
         self,
         make_solver: Callable[[], Stepper],
         start: Point | None = None,
-        fallback: Fallback | None = None,
+        fallback: Callable[[], Fallback | None] | None = None,
     ) -> str:
         """Advance the solver until a reason to stop; returns that reason.
 
-        ``start`` is looked at as it is (a dual method keeps only its y).  When ``fallback`` is due,
-        once at the most, its solver goes on from the best points so far; limits hold for both.
-        Where that one fails (``fallback.failed``, or it is stuck) the first goes on where it was.
+        ``start`` is looked at as it is (a dual method keeps only its y).  When what ``fallback``
+        makes is due, once at the most, its solver goes on from the best points so far; limits hold
+        for both.  Where that one fails, or is stuck, the first goes on where it was.
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
         ``"interrupted"``, ``"rounding"`` where P - D is within what float64 can tell and that is
         more than ``tol``, ``"stuck"`` where the solver can do no better, or the name of the
@@ -162,6 +162,7 @@ class Monitor:
         """
         self._started = time.perf_counter()
         solver: Stepper | None = None
+        other: Fallback | None = None
         first: Stepper | None = None  # while the fallback's solver has its turn
         try:
             if self.problem.constant_target is not None:
@@ -170,10 +171,10 @@ class Monitor:
             with np.errstate(all="ignore"):
                 solver = make_solver()
             if start is not None:
-                self._look(*start_point(self.problem, start))
+                point = start_point(self.problem, start)
+                self._first = *point, *self._look(*point)
             # a patient solver is looked at when it says so, unless nothing is left to do
-            ready = not solver.patient or (self._last is not None and self._all_rounding)
-            reason = self.check(solver) if ready else ""
+            reason = self.check(solver) if not solver.patient or self._all_rounding else ""
             while not reason:
                 step = check_interval(solver.passes, solver.check_cost)
                 step = sooner(step, self.history, self.tol)
@@ -182,19 +183,18 @@ class Monitor:
                 reason = self.check(solver)
                 if reason:
                     break
+                if fallback is not None:  # which most runs that end at a first check never need
+                    other, fallback = fallback(), None
                 if first is not None:
-                    assert fallback is not None
-                    if solver.stuck or fallback.failed(self.history, self.tol, self.max_passes):
+                    assert other is not None
+                    if solver.stuck or other.failed(self.history, self.tol, self.max_passes):
                         self._spent = solver.passes, solver.operations
                         self.history.switched = None
-                        solver, first, fallback = first, None, None
-                elif fallback and (solver.stuck or fallback.due(self.history, self.tol)):
-                    other = self._take_over(solver, fallback)
-                    if solver.stuck:
-                        fallback = None
-                    else:
-                        first = solver
-                    solver = other
+                        solver, first, other = first, None, None
+                elif other is not None and (solver.stuck or other.due(self.history, self.tol)):
+                    first, solver = solver, self._take_over(solver, other)
+                    if first.stuck:
+                        first = other = None
                 elif solver.stuck:
                     reason = "stuck"
         except KeyboardInterrupt:
@@ -235,18 +235,44 @@ class Monitor:
 
     def check(self, solver: Stepper) -> str:
         """Evaluate the solver's point; the reason to stop, or an empty string."""
-        primal, dual = self._look(solver.x, solver.intercept, solver.y)
+        point = solver.x, solver.intercept, solver.y
+        if self._first is not None and all(map(np.array_equal, self._first, point)):
+            primal, dual = self._first[3:]  # a solver that starts where the start was
+        else:
+            primal, dual = self._look(*point)
+        self._first = None
         seconds, passes = self.seconds, self._passes(solver)
+        gap, relative_gap = self.gap, self.relative_gap
         self.history.append(
             passes=passes,
             seconds=seconds,
             operations=self._spent[1] + solver.operations,
             primal=primal,
             dual=dual,
-            gap=self.gap,
-            relative_gap=self.relative_gap,
+            gap=gap,
+            relative_gap=relative_gap,
         )
-        progress = Progress(
+        if self.show:
+            self.show(self._progress(passes, seconds))
+        if self.certified:
+            if relative_gap <= self.tol:
+                return "converged"
+            if self._all_rounding:
+                return "rounding"
+        elif reason := self._without_certificate():
+            return reason
+        if solver.finished:
+            return solver.finished
+        if self.callback and self.callback(self._progress(passes, seconds)):
+            return "callback"
+        if passes >= self.max_passes:
+            return "max_passes"
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            return "max_seconds"
+        return ""
+
+    def _progress(self, passes: int, seconds: float) -> Progress:
+        return Progress(
             passes,
             seconds,
             self.best_primal,
@@ -258,24 +284,6 @@ class Monitor:
             read_only(self.intercept),
             self.history.switched,
         )
-        if self.show:
-            self.show(progress)
-        if self.certified:
-            if self.relative_gap <= self.tol:
-                return "converged"
-            if self._all_rounding:
-                return "rounding"
-        elif reason := self._without_certificate():
-            return reason
-        if solver.finished:
-            return solver.finished
-        if self.callback and self.callback(progress):
-            return "callback"
-        if passes >= self.max_passes:
-            return "max_passes"
-        if self.max_seconds is not None and seconds >= self.max_seconds:
-            return "max_seconds"
-        return ""
 
     def _without_certificate(self) -> str:
         """Where no gap can be had (l1 = l2 = 0): the angle between the slopes and the columns."""
@@ -289,13 +297,10 @@ class Monitor:
         self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray
     ) -> tuple[float, float]:
         """P and D of a point, which is kept if it is the best of its kind."""
-        last = self._last
-        if last is not None and all(map(np.array_equal, last, (x, intercept, y))):
-            return last[3:]  # a solver that starts where the start was
         # A solver may wander off for a while: an infinite P or D is simply not the best.
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(intercept).all() and np.isfinite(x).all()
-            primal = self.problem.primal(x, intercept) if finite else math.inf
+            primal = self.problem._primal(x, intercept) if finite else math.inf
             if self.certified:
                 feasible, u = self.problem.feasible_dual(y)
                 dual = self.problem._dual(feasible, u)
@@ -315,7 +320,6 @@ class Monitor:
                 self.best_dual = self.problem.bound(
                     self.x, self.intercept, self.best_primal, self.y, self._u, self._dual_value
                 )
-        self._last = x.copy(), copy(intercept), y.copy(), primal, dual
         return primal, dual
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..auto.fallback import fallback
+from ..auto.fallback import Fallback, fallback
 from ..auto.rule import choose
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
 from ..solvers.base import Point, Stepper
 from ..solvers.registry import Entry, admit
 from .monitor import History, Monitor, Progress
+
+if TYPE_CHECKING:
+    from .progress import ProgressLine
 
 #: The endings before ``tol`` that are warned of.
 SHORT = ("max_passes", "max_seconds", "rounding", "stuck", "no minimum")
@@ -193,25 +196,20 @@ def run(
         rng = np.random.Generator(np.random.PCG64(seed))
         return entry.load()(problem, rng, start, **options)
 
-    other = None
-    if not options:  # they are those of the solver they were given for
-        other = fallback(problem, entry, make, named=solver != "auto")
+    def other() -> Fallback | None:
+        return fallback(problem, entry, make, named=solver != "auto")
 
-    with ExitStack() as stack:
-        show = None
-        if verbose:
-            from .progress import ProgressLine
-
-            show = stack.enter_context(ProgressLine(entry.name, tol)).update
-        monitor = Monitor(
-            problem,
-            tol=tol,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            callback=callback,
-            show=show,
-        )
-        status = monitor.run(lambda: make(entry, start), start, other)
+    monitor = Monitor(
+        problem,
+        tol=tol,
+        max_passes=max_passes,
+        max_seconds=max_seconds,
+        callback=callback,
+    )
+    with _progress_line(entry.name, tol) if verbose else nullcontext() as line:
+        monitor.show = line.update if line else None
+        # options are those of the solver they were given for
+        status = monitor.run(lambda: make(entry, start), start, None if options else other)
     return Result(
         x=monitor.x,
         intercept=monitor.intercept,
@@ -227,6 +225,12 @@ def run(
         history=monitor.history,
         solver=monitor.history.switched.after if monitor.history.switched else entry.name,
     )
+
+
+def _progress_line(name: str, tol: float) -> ProgressLine:
+    from .progress import ProgressLine
+
+    return ProgressLine(name, tol)
 
 
 def _check_limits(problem: Any, tol: Any, max_passes: Any, max_seconds: Any, seed: Any) -> None:

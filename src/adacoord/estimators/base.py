@@ -22,10 +22,13 @@ float32 ones where the rounded point too is within ``tol``, and float64 ones whe
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from numbers import Integral, Real
 from threading import Event
 from typing import Any
@@ -87,6 +90,11 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         "n_jobs": [Integral, None],
     }
 
+    @classmethod
+    @cache  # a signature takes 40 us to read
+    def _get_param_names(cls):
+        return super()._get_param_names()
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -143,7 +151,11 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X, y, sample_weight, **how):
         """X in float32 or float64, rows or columns as they are; y; weights in float64 or None."""
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, **how)
+        if _faultless(X, y):
+            self.n_features_in_ = X.shape[1]
+            vars(self).pop("feature_names_in_", None)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, **how)
         if sample_weight is None:
             return X, y, None
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -198,8 +210,9 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         """Solve the problems, set the fitted attributes, and warn once; ``also`` is what to warn
         of besides."""
         problems = posed.problems
-        with Reporter(self, posed) as report:
-            jobs = 1 if self.n_jobs is None or report.active else effective_n_jobs(self.n_jobs)
+        heard = getattr(self, "_skl_callbacks", ())
+        with Reporter(self, posed) if heard else nullcontext() as report:
+            jobs = 1 if self.n_jobs is None or report else effective_n_jobs(self.n_jobs)
             if min(jobs, len(problems)) > 1:
                 results = self._side_by_side(problems, starts, min(jobs, len(problems)))
             else:
@@ -210,15 +223,15 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         self._store(posed, results)
         return self
 
-    def _in_turn(self, problems, starts, report: Reporter) -> list[Result]:
+    def _in_turn(self, problems, starts, report: Reporter | None) -> list[Result]:
         """A solution of each problem; after Ctrl-C those there are, and zeros for the rest."""
         solve, results = self._runner(), []
+        callback = report.progress if report else None
         try:
             for problem, start in zip(problems, starts, strict=True):
-                results.append(
-                    solve(problem, start, callback=report.progress, verbose=bool(self.verbose))
-                )
-                report.solved(results)
+                results.append(solve(problem, start, callback=callback, verbose=bool(self.verbose)))
+                if report:
+                    report.solved(results)
                 if results[-1].status == "interrupted":
                     break
         except KeyboardInterrupt:  # between two problems, or where there is no point yet
@@ -289,7 +302,7 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         coef, c = posed.coefficients(results)
         for kind in (posed.rows.X.dtype, np.float64):
             with np.errstate(over="ignore", invalid="ignore"):
-                rounded = coef.astype(kind), c.astype(kind)
+                rounded = coef.astype(kind, copy=False), c.astype(kind, copy=False)
                 held = [
                     _moved(problem, result, *point)
                     for problem, result, point in zip(
@@ -304,6 +317,24 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
             if max(losses) <= self.tol:
                 break
         return held, *rounded
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _faultless(X, y) -> bool:
+    """Whether X and y are arrays that scikit-learn's checks would hand back as they are.
+
+    It takes 0.2 ms to find that out, a third of a small fit.  A sum that overflows says nothing.
+    """
+    return (
+        type(X) is type(y) is np.ndarray
+        and X.dtype in FLOATS
+        and y.dtype.kind in "fiub"
+        and X.ndim == 2
+        and X.shape[1] > 0
+        and y.shape == X.shape[:1] != (0,)
+        and math.isfinite(X.sum())
+        and math.isfinite(y.sum())
+    )
 
 
 def as_ours(solver: str, problem: Problem) -> str:
@@ -321,7 +352,7 @@ def as_ours(solver: str, problem: Problem) -> str:
 
 def _moved(problem: Problem, result: Result, x, intercept) -> Result:
     """The result with another primal point, and what is certified of that."""
-    x = x.astype(np.float64)
+    x = x.astype(np.float64, copy=False)
     if np.array_equal(x, result.x) and np.array_equal(intercept, result.intercept):
         return result
     primal = problem.primal(x, intercept)

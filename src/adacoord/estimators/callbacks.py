@@ -15,28 +15,26 @@ except ImportError:  # before 1.9
 
 
 class Reporter:
-    """Tells the estimator's callbacks how a fit goes; does nothing where there are none."""
+    """Tells the estimator's callbacks how a fit goes."""
 
     def __init__(self, estimator, posed):
         self.estimator, self.posed = estimator, posed
-        self.active = bool(getattr(estimator, "_skl_callbacks", ()))
         rows = posed.rows
         metadata = None if rows.weights is None else {"sample_weight": rows.weights}
         self.data = {"X": rows.X, "y": rows.y, "metadata": metadata}
         self.single = len(posed.problems) == 1
 
     def __enter__(self):
-        if self.active:
-            self.context = self.estimator._init_callback_context(
-                max_subtasks=None if self.single else len(self.posed.problems)
-            )
-            self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        self.context = self.estimator._init_callback_context(
+            max_subtasks=None if self.single else len(self.posed.problems)
+        )
+        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return self
 
     @property
     def progress(self):
         """What ``solve`` calls at each gap check, or None."""
-        return self._check if self.active and self.single else None
+        return self._check if self.single else None
 
     def _check(self, progress):
         return self._subtask("gap check", [progress])
@@ -44,7 +42,7 @@ class Reporter:
     def solved(self, results) -> None:
         """One more problem is done."""
         self.results = results
-        if self.active and not self.single:
+        if not self.single:
             self._subtask("problem", results)
 
     def _subtask(self, name, points):
@@ -57,8 +55,6 @@ class Reporter:
         )
 
     def __exit__(self, *error):
-        if not self.active:
-            return
         from sklearn.callback._callback_support import callback_management_context
 
         with callback_management_context(self.estimator):

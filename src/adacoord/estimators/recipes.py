@@ -7,6 +7,8 @@ asks for, whatever the rows and the penalty: a cross-validation poses each fold 
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -126,7 +128,7 @@ class Recipe(ABC):
 
     def points(self, coef, c) -> list[tuple[np.ndarray, float | np.ndarray]]:
         """(x, intercept) of each problem at such coefficients and intercepts, in float64."""
-        coef, c = coef.astype(np.float64), c.astype(np.float64)
+        coef, c = coef.astype(np.float64, copy=False), c.astype(np.float64, copy=False)
         if self.penalised:
             coef, c = np.column_stack([coef, c / self.bias]), np.zeros_like(c)
         return [(x, float(intercept)) for x, intercept in zip(coef, c, strict=True)]
@@ -292,7 +294,7 @@ def checked_penalty(name: str, value: float, l1: float, l2: float) -> tuple[floa
 
     A penalty that underflows would be none, and with it the certificate would go.
     """
-    if not np.finfo(np.float64).tiny <= max(l1, l2) < np.inf:
+    if not sys.float_info.min <= max(l1, l2) < math.inf:
         raise ValueError(
             f"{name}={value!r}: for these data the penalty would be l1={l1:g}, l2={l2:g}, which is "
             f"beyond the numbers of float64; give {name} nearer to 1"
@@ -302,12 +304,11 @@ def checked_penalty(name: str, value: float, l1: float, l2: float) -> tuple[floa
 
 def liblinear_penalty(n: int, C: float, l1_ratio: float) -> tuple[float, float]:
     """(l1, l2) for liblinear's objective over n rows: C sum_i phi_i + penalty."""
-    C = float(C)
-    if np.isinf(C):
+    C, l1_ratio = float(C), float(l1_ratio)  # numbers that overflow without a warning
+    if math.isinf(C):
         return 0.0, 0.0
-    with np.errstate(over="ignore", divide="ignore"):
-        penalties = np.array([l1_ratio, 1.0 - l1_ratio]) / (np.float64(C) * n)
-    return checked_penalty("C", C, *map(float, penalties))
+    scale = C * n
+    return checked_penalty("C", C, l1_ratio / scale, (1.0 - l1_ratio) / scale)
 
 
 def elastic_net_penalty(alpha: float, l1_ratio: float) -> tuple[float, float]:

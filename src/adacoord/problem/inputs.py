@@ -21,15 +21,16 @@ def check_flag(value: Any, name: str) -> bool:
 def check_size(values: np.ndarray, name: str, remedy: str) -> None:
     """Numbers whose squares and products leave float64 are refused: what is shown is the worst."""
     size = np.abs(values)
-    if size.max() > LARGEST:
+    largest = size.max()
+    if largest > LARGEST:
         i = int(np.argmax(size))
         raise ValueError(
             f"{name} has the value {values[i]:g} at position {i}: numbers beyond {LARGEST:g} "
             f"overflow when they are squared; {remedy}"
         )
-    if 0.0 < size.max() < SMALLEST:
+    if 0.0 < largest < SMALLEST:
         raise ValueError(
-            f"{name} has no value larger than {size.max():g}: the squares of such numbers vanish; "
+            f"{name} has no value larger than {largest:g}: the squares of such numbers vanish; "
             f"{remedy}"
         )
 
@@ -63,10 +64,11 @@ def as_vector(values: Any, n: int, name: str) -> np.ndarray:
             "numbers first"
         )
     array = array.astype(np.float64)  # a copy: the problem must not change with the caller's array
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
+    finite = np.isfinite(array)
+    if not finite.all():
+        i = int(np.argmin(finite))
         raise ValueError(
-            f"{name} has the value {array[bad[0]]} at position {bad[0]}: every value must be a "
+            f"{name} has the value {array[i]} at position {i}: every value must be a "
             "finite number; drop or impute missing values"
         )
     return array
@@ -75,17 +77,19 @@ def as_vector(values: Any, n: int, name: str) -> np.ndarray:
 def check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
     b = as_vector(b, n, "b")
     if loss.task == "classification":
-        labels = np.unique(b)
-        if not np.isin(labels, (-1.0, 1.0)).all():
+        positive, negative = np.count_nonzero(b == 1.0), np.count_nonzero(b == -1.0)
+        if positive + negative < n:
+            labels = np.unique(b)
             shown = ", ".join(f"{v:g}" for v in labels[:5]) + (", ..." if labels.size > 5 else "")
             raise ValueError(
                 f'b has the labels {shown}: loss="{loss.name}" takes -1 and +1; encode two '
                 "classes with numpy.where(b == positive_label, 1, -1)"
             )
-        if labels.size == 1:
+        if not (positive and negative):
             raise ValueError(
-                f"b has the single label {labels[0]:g}: a classifier needs rows of both classes"
+                f"b has the single label {b[0]:g}: a classifier needs rows of both classes"
             )
+        return b
     if loss.task == "multiclass":
         return check_codes(b, loss.name)
     check_size(b, "b", "rescale the targets")

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Loss:
 
     def conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         """phi*(v), ``inf`` where ``v`` is outside the domain."""
-        lo, hi = self.domain(b)
+        lo, hi = self._ends(b)
         inside = (v >= lo) & (v <= hi)
         if inside.all():
             return self._conjugate(v, b)
@@ -93,6 +93,10 @@ class Loss:
     def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The ends of the interval on which the conjugate is finite."""
         raise NotImplementedError
+
+    def _ends(self, b: np.ndarray) -> tuple[Any, Any]:
+        """The same; one number where all rows have the same end."""
+        return self.domain(b)
 
     def start(self, b: np.ndarray) -> np.ndarray:
         """A dual point to start from: 0, which is what x = 0 answers to (u = 0).
@@ -127,29 +131,44 @@ class _Quadratic(Loss):
         return self.constants[0]
 
     def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        shape = np.shape(b)
+        lo, hi = (np.array(np.broadcast_to(end, shape)) for end in self._ends(b))
+        return lo, hi
+
+    def _ends(self, b: np.ndarray) -> tuple[Any, Any]:
         _, _, lo, hi = self.constants
-        b = np.asarray(b, dtype=np.float64)
-        if self.code == MARGIN:
-            return np.where(b > 0, lo, -hi), np.where(b > 0, hi, -lo)
-        return np.full(b.shape, lo), np.full(b.shape, hi)
+        if self.code != MARGIN:
+            return lo, hi
+        own = np.asarray(b) > 0.0
+        return np.where(own, lo, -hi), np.where(own, hi, -lo)
 
     def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
-        alpha, epsilon, _, _ = self.constants
-        lo, hi = self.domain(b)
-        r = z - b
-        r = np.sign(r) * np.maximum(np.abs(r) - epsilon, 0.0)
-        if alpha > 0.0:
-            return np.clip(r / alpha, lo, hi)
-        return np.where(r > 0.0, hi, np.where(r < 0.0, lo, 0.0))
+        return self._slope(z - b, b)
+
+    def _slope(self, r: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """phi' of the residual r = z - b."""
+        alpha, epsilon, lo, hi = self.constants
+        if epsilon > 0.0:
+            r = np.sign(r) * np.maximum(np.abs(r) - epsilon, 0.0)
+        if alpha == 0.0:
+            lo, hi = self._ends(b)
+            return np.where(r > 0.0, hi, np.where(r < 0.0, lo, 0.0))
+        if lo == -np.inf and hi == np.inf:
+            return r / alpha
+        lo, hi = self._ends(b)
+        return np.minimum(np.maximum(r / alpha, lo), hi)
 
     def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         alpha, epsilon, _, _ = self.constants
-        v = self.derivative(z, b)
-        return v * (z - b - 0.5 * alpha * v) - epsilon * np.abs(v)  # no inf - inf for large z
+        r = z - b
+        v = self._slope(r, b)
+        values = v * (r - 0.5 * alpha * v)  # no inf - inf for large z
+        return values - epsilon * np.abs(v) if epsilon > 0.0 else values
 
     def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         alpha, epsilon, _, _ = self.constants
-        return b * v + epsilon * np.abs(v) + 0.5 * alpha * v * v
+        values = (b + 0.5 * alpha * v) * v
+        return values + epsilon * np.abs(v) if epsilon > 0.0 else values
 
 
 class _Margin(_Quadratic):

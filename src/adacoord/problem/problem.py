@@ -32,6 +32,9 @@ from .multiclass import balance, into_domain
 from .penalties import Penalty
 from .rounding import allowance
 
+#: The tasks of losses whose targets are signs or codes.
+SIGNS = ("classification", "multiclass")
+
 
 class Problem:
     r"""A regularised linear model: data, a loss and a penalty.
@@ -103,10 +106,7 @@ class Problem:
 
     def predict(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> np.ndarray:
         """z = A x + c."""
-        x = self._check_x(x)
-        if not (np.isscalar(intercept) and intercept == 0.0):
-            intercept = self._check_intercept(intercept)
-        return self.predictions(x, intercept)
+        return self.predictions(self._check_x(x), self._check_intercept(intercept))
 
     def predictions(self, x: np.ndarray, intercept: float | np.ndarray) -> np.ndarray:
         """The same for a solver's own points, which may have diverged: not checked."""
@@ -114,7 +114,11 @@ class Problem:
 
     def primal(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> float:
         """P(x, c)."""
-        values = self.loss.value(self.predict(x, intercept), self.b)
+        return self._primal(self._check_x(x), self._check_intercept(intercept))
+
+    def _primal(self, x: np.ndarray, intercept: float | np.ndarray) -> float:
+        """The same of a solver's own point: not checked."""
+        values = self.loss.value(self.predictions(x, intercept), self.b)
         return self._mean(values) + self.penalty.value(np.asarray(x, dtype=np.float64))
 
     def dual(self, y: np.ndarray) -> float:
@@ -297,7 +301,10 @@ class Problem:
 
     def into_domain(self, y: np.ndarray) -> np.ndarray:
         """A copy of ``y`` inside the domain of the conjugates."""
-        return into_domain(y, self.b) if self.loss.blocks else np.clip(y, *self._domain)
+        if self.loss.blocks:
+            return into_domain(y, self.b)
+        lo, hi = self._ends
+        return np.minimum(np.maximum(y, lo), hi)
 
     def _balance(self, y: np.ndarray) -> np.ndarray:
         """Make sum_i w_i y_i = 0 without leaving the domain, which always contains 0.
@@ -306,22 +313,25 @@ class Problem:
         rows strictly inside can move at (to first order) no cost, rows at an end cannot.  Where
         there is not enough room, the heavier of the positive and the negative part is scaled.
         """
-        w = np.ones(self.n) if self.weights is None else self.weights
+        w = self.weights
         if self.loss.blocks:
-            return balance(y, self.b, w)
-        lo, hi = self._domain
+            return balance(y, self.b, np.ones(self.n) if w is None else w)
+        lo, hi = self._ends
         room = np.minimum(y - lo, hi - y)
-        bounded = np.isfinite(room).any()
-        room[np.isinf(room)] = 1.0
+        endless = room == np.inf
+        bounded = not endless.all()
+        room[endless] = 1.0
         # Three times: the first sum may be of large numbers, and D is off by c times what is left.
-        movable = np.sum(w * room)
+        movable = (room if w is None else w * room).sum()
         for _ in range(3):
-            total = np.sum(w * y)
+            total = (y if w is None else w * y).sum()
             if total == 0.0 or movable == 0.0 or (bounded and abs(total) > movable):
                 break
-            y = np.clip(y - (total / movable) * room, lo, hi)
-        weighted = w * y
-        up, down = np.sum(np.maximum(weighted, 0.0)), -np.sum(np.minimum(weighted, 0.0))
+            y = y - (total / movable) * room
+            if bounded:
+                y = np.minimum(np.maximum(y, lo), hi)
+        weighted = y if w is None else w * y
+        up, down = np.maximum(weighted, 0.0).sum(), -np.minimum(weighted, 0.0).sum()
         if up > down:
             return np.where(y > 0.0, y * (down / up), y)
         return np.where(y < 0.0, y * (up / down), y) if down > up else y
@@ -422,9 +432,10 @@ class Problem:
     @cached_property
     def _scales(self) -> tuple[float, float, float]:
         """Roots of the means of w |a|^2, w and w b^2 (b = 1 for classes): what P is made of."""
-        b = np.ones(self.n) if self.loss.blocks else self.b
-        squares = self.matrix.squared_norms, np.ones(self.n), b * b
-        return tuple(self._mean(values) ** 0.5 for values in squares)
+        rows, b, w = self.matrix.squared_norms, self.b, self.weights
+        mass = 1.0 if w is None else float(w.sum()) / self.n
+        targets = mass if self.loss.task in SIGNS else self._mean(b * b)
+        return self._mean(rows) ** 0.5, mass**0.5, targets**0.5
 
     @cached_property
     def constant_target(self) -> float | None:
@@ -438,9 +449,13 @@ class Problem:
     def _domain(self) -> tuple[np.ndarray, np.ndarray]:
         return self.loss.domain(self.b)
 
+    @cached_property
+    def _ends(self) -> tuple[Any, Any]:
+        return self.loss._ends(self.b)
+
     def _mean(self, values: np.ndarray) -> float:
         if self.weights is None:
-            return float(np.sum(values)) / self.n
+            return float(values.sum()) / self.n
         kept = self.weights > 0.0  # 0 * inf is not 0
         return float(np.sum(self.weights[kept] * values[kept])) / self.n
 

@@ -19,6 +19,7 @@ Sums of m terms round like sqrt(m) ulps, rarely like m (Higham and Mary 2019): t
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,18 +46,19 @@ def allowance(
     ``u`` is the average of ``y``.  By norms of whole vectors first; by one product with |A| for
     each of x and its dual counterpart where that is not small beside P - D.
     """
-    if not (np.isfinite(primal) and np.isfinite(dual)):
+    if not (math.isfinite(primal) and math.isfinite(dual)):
         return 0.0
     penalty = problem.penalty
     smooth = penalty.strong_convexity > 0.0  # g*
     other = penalty.conjugate_gradient(-u) if smooth else x
-    conjugate = penalty.conjugate(-u) if smooth else 0.0
+    size = _length(other)
+    conjugate = 0.5 * penalty.strong_convexity * size * size
     imbalance = _imbalance(problem, c, y)
     if not smooth:
         imbalance += float(np.max(penalty.excess(-u), initial=0.0)) * float(np.abs(x).sum())
     terms = abs(primal) + abs(dual) + 2.0 * conjugate
     if problem.loss.name != "poisson":  # whose slopes have no bound
-        total = imbalance + EPS * (terms + _by_norms(problem, x, c, y, other, primal))
+        total = imbalance + EPS * (terms + _by_norms(problem, x, c, y, size, primal))
         if total <= max(NEGLIGIBLE * (primal - dual), INVISIBLE * max(abs(primal), abs(dual))):
             return total
     return imbalance + EPS * (terms + _by_rows(problem, x, c, y, other))
@@ -68,11 +70,11 @@ def _growth(length: int) -> float:
 
 def _imbalance(problem: Problem, c: float | np.ndarray, y: np.ndarray) -> float:
     """|c s|, with what the sum itself may have lost."""
-    if not problem.intercept or not np.any(c):
+    if not problem.intercept:
         return 0.0
     weighted = y if problem.weights is None else (problem.weights * y.T).T
     left = np.abs(weighted.sum(axis=0)) + EPS * np.abs(weighted).sum(axis=0)
-    return float(np.sum(np.abs(c) * left)) / problem.n
+    return float((np.abs(c) * left).sum()) / problem.n
 
 
 def _by_norms(
@@ -80,22 +82,27 @@ def _by_norms(
     x: np.ndarray,
     c: float | np.ndarray,
     y: np.ndarray,
-    other: np.ndarray,
+    other: float,
     primal: float,
 ) -> float:
-    """The sum over the rows, by the inequality of Cauchy and Schwarz."""
+    """The sum over the rows, by the inequality of Cauchy and Schwarz; ``other`` is a length."""
     loss = problem.loss
     rows, mass, targets = problem._scales
     if loss.gamma > 0.0:  # losses that are 0 at least: phi'^2 <= 2 phi/gamma
         slopes = (2.0 * max(primal, 0.0) / loss.gamma) ** 0.5
     else:
         slopes = max(abs(end) for end in loss.constants[2:]) * mass
-    y_size = problem._mean(np.square(y).reshape(problem.n, -1).sum(axis=1)) ** 0.5
-    at_x = rows * float(np.sqrt(np.square(x).sum())) * _growth(problem.d)
+    squares = np.square(y)
+    y_size = problem._mean(squares if y.ndim == 1 else squares.sum(axis=1)) ** 0.5
+    at_x = rows * _length(x) * _growth(problem.d)
     if at_x > 0.0:
-        at_x += float(np.sqrt(np.sum(np.square(c)))) * mass
-    at_other = rows * float(np.sqrt(np.square(other).sum())) * _growth(problem.n)
+        at_x += _length(c) * mass
+    at_other = rows * other * _growth(problem.n)
     return slopes * at_x + y_size * at_other + 2.0 * targets * y_size
+
+
+def _length(x: float | np.ndarray) -> float:
+    return float(np.square(x).sum()) ** 0.5
 
 
 def _by_rows(

@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 import adacoord as ac
 from adacoord.problem.losses import LOSSES
 from adacoord.solvers.newton.dense import DenseNewton
-from adacoord.solvers.newton.dense_kernels import descend, expand_data, move, respond
+from adacoord.solvers.newton.dense_kernels import (
+    descend,
+    expand_data,
+    move,
+    whole_step,
+)
 
 SMOOTH = [name for name, cls in LOSSES.items() if cls().differentiable]
-KINKED = [name for name in LOSSES if name not in SMOOTH]
 
 
 def minimise(problem, x, c):
@@ -51,6 +55,48 @@ def test_expansion(make_data, loss, fill):
     assert expand_data(A, phi.code, *phi.constants, z, b, w, y, bend, bent, slope)[2] == 0
 
 
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_whole_step(make_data, loss, intercept, settled):
+    """Against NumPy: taken near the optimum, refused where the slope would turn round."""
+    rng, n, d, l2, phi = np.random.default_rng(2), 40, 4, 0.1, LOSSES[loss]()
+    A, b = make_data(n, d, task=phi.task)
+    A.flags.writeable = False
+    B, w = np.column_stack([A, np.ones(n)])[:, : d + intercept], rng.random(n) / n
+    x, c = 0.1 * rng.standard_normal(d), 0.2 * intercept
+    z, y = A @ x + c, np.empty(n)
+    bend, bent, slope = np.zeros(n), np.empty((n, d + 1)), np.empty(d + 1)
+    law = phi.code, *phi.constants
+    value, _, _ = expand_data(A, *law, z, b, w, y, bend, bent, slope)
+    gradient = slope[: d + intercept].copy()
+    gradient[:d] += l2 * x
+    H = (B.T * (w / (phi.gamma or 1.0))) @ B + l2 * np.eye(d + intercept)  # an upper bound
+    expected = -np.linalg.solve(H, gradient)
+    for scale, fits in ((1.0, True), (1e-4, False)):
+        factor = np.asfortranarray(np.linalg.cholesky(H * scale))
+        expand_data(A, *law, z, b, w, y, bend, bent, slope)
+        step, dz, trial, moving = np.empty(d + intercept), np.empty(n), np.empty(n), x.copy()
+        arrays = step, dz, trial, y, bend, bent, slope
+        taken, along, total, rows, _, moved = whole_step(
+            A, factor, settled, l2, *law, b, w, moving, c, z, value, *arrays, 1.0, 1e-14
+        )
+        np.testing.assert_allclose(step, expected / scale, rtol=1e-9)
+        np.testing.assert_allclose(dz, B @ step, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(along, gradient @ step, rtol=1e-9)
+        assert taken == fits
+        np.testing.assert_array_equal(moving, x + step[:d] if fits else x)
+        if fits:
+            np.testing.assert_allclose(trial, z + dz, rtol=1e-12)
+            np.testing.assert_allclose(total, np.sum(w * phi.value(z + dz, b)), rtol=1e-12)
+            np.testing.assert_allclose(slope[d], np.sum(w * phi.derivative(z + dz, b)), atol=1e-12)
+            assert rows == np.count_nonzero(bend)
+            shares = [
+                np.abs(v).max() / np.abs(u).max() for v, u in ((step[:d], moving), (dz, trial))
+            ]
+            np.testing.assert_allclose(moved, max(shares), rtol=1e-12)
+
+
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.3, 5.0]))
 @settings(max_examples=50, deadline=None)
 def test_descent_ends_where_no_coordinate_moves(seed, positive, l1):
@@ -82,23 +128,6 @@ def test_moves_are_shares():
     np.testing.assert_array_equal(x, [2.0, -3.0])
     np.testing.assert_array_equal(z, [2.0, 0.5])
     assert move(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), 1.0) == 0.0
-
-
-@pytest.mark.parametrize("loss", KINKED)
-def test_response(make_data, loss):
-    _, b = make_data(50, 3, task=LOSSES[loss].task)
-    rng, phi = np.random.default_rng(1), LOSSES[loss]()
-    lo, hi = phi.domain(b)
-    z, w = 2.0 * rng.standard_normal(50), (rng.random(50) < 0.9).astype(float)
-    y = np.clip(rng.standard_normal(50), lo, hi)
-    v, kink = np.empty(50), np.empty(50, dtype=bool)
-    respond(phi.code, *phi.constants, z, b, y, 0.3, w, v, kink)
-    np.testing.assert_allclose(v, phi.dual_prox(z, b, y, 0.3), atol=1e-14)
-    inside = (v > lo) & (v < hi) & (w > 0.0)
-    if phi.constants[1] > 0.0:
-        inside &= v != 0.0
-    np.testing.assert_array_equal(kink, inside)
-    assert 0 < kink.sum() < 50
 
 
 PENALTIES = [

@@ -23,19 +23,22 @@ Nothing here is trusted: who uses it has the point judged by its certificate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ...linalg.cholesky import definite, solve_symmetric
 from ...problem import Problem
-from .dense_kernels import respond
+from .dual_proximal import respond
 from .kernels import expand_rows
 
 #: Unknowns of the largest indefinite system: what a step costs stays below some 20 ms.
 UNKNOWNS = 400
 #: Steps of one attempt.
 STEPS = 20
+#: A step of the same guess that changes less than this share of x and y is the last.
+LAST = 1e-11
 
 
 class ActiveSet:
@@ -56,10 +59,14 @@ class ActiveSet:
         self.t, self.c = self.conditions.inside(x), float(c)
         self.y = np.asarray(y, dtype=np.float64)
         self.last: Guess | None = None
-        self.changes, self.taken = np.inf, 0
+        self.changes, self.moved, self.taken = np.inf, np.inf, 0
         self.ended = self.failed = False
 
-    _state = ("t", "c", "y", "changes", "taken", "ended", "failed")
+    def at_kinks(self, z, y) -> int:
+        """How many rows a guess there holds at a kink."""
+        return int(np.count_nonzero(self.conditions._respond(z, y)[1]))
+
+    _state = ("t", "c", "y", "changes", "moved", "taken", "ended", "failed")
 
     def state(self) -> dict:
         """Plain arrays and numbers, for :meth:`restore` after the same ``begin``."""
@@ -88,28 +95,32 @@ class ActiveSet:
     def _iterate(self) -> bool:
         self.taken += 1
         guess = self.conditions.guess(self.t, self.c, self.y)
+        before, last = self.changes, self.moved
         if self.last is not None:
-            before, self.changes = self.changes, guess.differs(self.last)
+            self.changes = guess.differs(self.last)
             # Attempts that succeed change less of the guess each time (6, 2, 0); those that do
             # not wander about.
-            self.failed = self.changes >= before > 0
+            self.failed = self.changes >= max(before, 1)
         new = None if self.failed else self.conditions.step(self.t, self.c, self.y, guess)
-        if new is None or not np.isfinite(new[1] + new[0].sum() + new[2].sum()):
+        if new is None or not math.isfinite(new[1] + new[0].sum() + new[2].sum()):
             self.failed = True
             return True
-        moved = max(_share(new[0] - self.t, new[0]), _share(new[2] - self.y, new[2]))
+        self.moved = max(_share(new[0] - self.t, new[0]), _share(new[2] - self.y, new[2]))
         self.t, self.c, self.y = new
         self.last = guess
-        return moved <= 1e-11 and self.changes == 0
+        if self.changes or self.moved <= LAST:
+            return self.changes == 0
+        # the same system once more, and no nearer to its end: more rows than can be met
+        self.failed = before == 0 and self.moved > 0.5 * last
+        return self.failed
 
 
 def _share(change: np.ndarray, of: np.ndarray) -> float:
-    size = float(np.abs(of).max(initial=0.0))
-    return float(np.abs(change).max(initial=0.0)) / size if size > 0.0 else 0.0
+    size = float(np.abs(of).max())
+    return float(np.abs(change).max()) / size if size > 0.0 else 0.0
 
 
-@dataclass(frozen=True)
-class Guess:
+class Guess(NamedTuple):
     """Which rows are at a kink and which columns are not zero; z and v are those it came from.
 
     ``rows`` is None for losses without kinks; ``signs`` of the columns, None where none can be 0.
@@ -144,12 +155,14 @@ class Conditions:
             self.basis, self.A = problem.matrix.row_space
         self.w = (np.ones(problem.n) if problem.weights is None else problem.weights) / problem.n
         self.kinked = not problem.loss.differentiable
-        self.everything = slice(None)
         self.law = problem.loss.code, *problem.loss.constants
-        # Proximal steps of the size of the curvature they meet.
+        # Proximal steps of the size of the curvature they meet: in y that is |a|^2/(n l2).
+        # (LinearSVR, epsilon = 10, on diabetes: 15 and 37 passes at C = 20 and 1e4 instead of 114
+        # and 141 with steps that leave out n l2.)
         norms = problem.matrix.squared_norms
-        self.dual_step = 1.0 / max(float(np.mean(norms)), 1e-300)
-        self.primal_step = 1.0 / max(float(np.sum(self.w * norms)), 1e-300)
+        mean = max(float(norms.sum()) / problem.n, 1e-300)
+        self.dual_step = (problem.n * penalty.l2 or 1.0) / mean
+        self.primal_step = 1.0 / max(float((self.w * norms).sum()), 1e-300)
 
     def inside(self, x):
         x = np.asarray(x, dtype=np.float64)
@@ -170,10 +183,10 @@ class Conditions:
         return Guess(rows, np.sign(penalty.prox(moved, self.primal_step)), z, v)
 
     def _respond(self, z, y):
-        """The dual prox, and the rows it leaves at a kink."""
-        v, kink = np.empty(z.size), np.empty(z.size, dtype=bool)
-        respond(*self.law, z, self.problem.b, y, self.dual_step, self.w, v, kink)
-        return v, kink
+        """The dual prox, and the rows it leaves at a kink: where it still answers to z."""
+        v, h = np.empty(z.size), np.empty(z.size)
+        respond(*self.law, z, self.problem.b, y, self.dual_step, v, h)
+        return v, self.w * h > 0.0
 
     def step(self, x, c, y, guess):
         """Solve the linear system that the guess leaves; None where it is too large, or has none.
@@ -181,7 +194,7 @@ class Conditions:
         Unknown are x_S, c and the y of the rows at kinks; the other y_i are given by the loss.
         """
         penalty, A, z, v = self.problem.penalty, self.A, guess.z, guess.v
-        S, signs = self.everything, 0.0
+        S, signs = slice(None), 0.0
         if self.sparse:
             S = guess.signs.nonzero()[0]
             x, signs = np.where(guess.signs != 0.0, x, 0.0), penalty.l1 * guess.signs[S]
@@ -207,7 +220,9 @@ class Conditions:
         dx, dc, dp = found
         x, c = x.copy(), c + dc
         x[S] += dx
-        if self.kinked:
+        if self.kinked and K.size == 0 and self.problem.intercept:
+            c, y = self._balanced(self.A @ x)
+        elif self.kinked:
             y[K] += dp / self.w[K]
         else:
             y = self.problem.loss.derivative(self.A @ x + c, self.problem.b)
@@ -220,14 +235,15 @@ class Conditions:
         independent; a tenth of what the whole system costs.
         """
         l2, intercept, k = self.problem.penalty.l2, self.problem.intercept, len(B)
-        if l2 > 0.0 and k == 0:  # nothing holds c, which stays
+        if l2 > 0.0 and k == 0:  # nothing holds c: see _balanced
             return -gradient / l2, 0.0, np.zeros(0)
         if l2 > 0.0 and k <= B.shape[1] + intercept:
             G = B @ B.T / l2
             # sum dp = -total, times any number, may be added to each equation: it makes the
             # intercept's ones part of a matrix that is definite with up to d + 1 rows
             shift = float(G.trace()) / k if intercept else 0.0
-            factor = definite(G + shift)
+            G += shift
+            factor = definite(G)
             if factor is not None:
                 right = -(missing + B @ gradient / l2) - shift * total
                 dp = factor.solve(right)
@@ -251,6 +267,27 @@ class Conditions:
         if delta is None:
             return None
         return delta[:d], float(delta[d]) if intercept else 0.0, delta[m:]
+
+    def _balanced(self, z):
+        """(c, y): the best c for the predictions z without one, and slopes that sum to 0 there.
+
+        The sum of the slopes jumps where c takes a row over a kink, by the height of that; the
+        row at which it changes its sign is the one that stays there.
+        """
+        b, (_, _, epsilon, *_) = self.problem.b, self.law
+        lo, hi = (np.broadcast_to(end, z.shape) for end in self.problem._ends)
+        kinks, jumps = b - z, self.w * (hi - lo)
+        if epsilon > 0.0:
+            kinks = np.concatenate([kinks - epsilon, kinks + epsilon])
+            jumps = np.concatenate([-self.w * lo, self.w * hi])
+        order = np.argsort(kinks)
+        sums = np.cumsum(jumps[order]) + float((self.w * lo).sum())
+        at = order[min(int(np.searchsorted(sums, 0.0)), order.size - 1)]
+        c, row = float(kinks[at]), at % z.size
+        y = self.problem.loss.derivative(z + c, b)
+        y[row] = 0.0
+        y[row] = np.clip(-float((self.w * y).sum()) / self.w[row], lo[row], hi[row])
+        return c, y
 
     def _on_columns(self, B, gradient, total, curvature):
         """(dx, dc, None) of a Newton step."""

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from ...kernels.codes import MARGIN
 from ...kernels.jit import FAST, jit
-from ...kernels.loss import dual_prox, expand
+from ...kernels.loss import expand
 from ...kernels.prox import dead_zone, shrink
 
 
@@ -50,6 +49,70 @@ def expand_data(A, code, alpha, epsilon, lo, hi, z, b, weight, y, bend, bent, sl
     return total, m, flips
 
 
+@jit(fastmath=FAST)
+def whole_step(
+    A, factor, settled, l2, code, alpha, epsilon, lo, hi, b, weight, x, c, z, value,
+    step, dz, trial, y, bend, bent, slope, share, rounding,
+):  # fmt: skip
+    """The step -H^{-1} gradient, taken if the slope along it falls to ``share`` of what it was and
+    P does not grow, or if it is ``rounding`` of P.
+
+    ``factor`` is L of H = LL'; ``value`` and ``slope`` are the losses' at z = Ax + c.  Fills
+    ``step`` and dz = [A, 1] step.  Where it is taken x moves, ``trial`` is the new z and the
+    losses are expanded there (:func:`expand_data`); from x itself if ``settled``, so that nothing
+    is left of rounding in running sums.
+
+    Returns (whether it was taken, the slope along it, the losses, the rows with a curvature, how
+    many have gained or lost one, the largest change of x or z in units of their largest).
+    """
+    d, m = np.uint64(x.shape[0]), np.uint64(factor.shape[0])
+    for j in range(m):
+        step[j] = -slope[j] - l2 * x[j] if j < d else -slope[j]
+    along = 0.0
+    for j in range(m):
+        step[j] /= factor[j, j]
+        along -= step[j] * step[j]
+        for k in range(j + np.uint64(1), m):
+            step[k] -= factor[k, j] * step[j]
+    for back in range(m):
+        j = m - np.uint64(1) - back
+        total = step[j]
+        for k in range(j + np.uint64(1), m):
+            total -= factor[k, j] * step[k]
+        step[j] = total / factor[j, j]
+    dc = step[d] if m > d else 0.0
+    for i in range(np.uint64(A.shape[0])):
+        total = again = 0.0
+        for j in range(d):
+            total += A[i, j] * step[j]
+            again += A[i, j] * (x[j] + step[j])
+        dz[i] = total + dc
+        trial[i] = again + (c + dc) if settled else z[i] + dz[i]
+    losses, rows, flips = expand_data(
+        A, code, alpha, epsilon, lo, hi, trial, b, weight, y, bend, bent, slope
+    )
+    before, after, first = 0.0, 0.0, slope[d] * dc
+    for j in range(d):
+        new = x[j] + step[j]
+        before += x[j] * x[j]
+        after += new * new
+        first += (slope[j] + l2 * new) * step[j]
+    before, after = value + 0.5 * l2 * before, losses + 0.5 * l2 * after
+    rounding *= abs(before)
+    taken = abs(first) <= -share * along and after <= before + rounding
+    if not (taken or -along <= rounding):
+        return False, along, value, rows, flips, 0.0
+    size = change = 0.0
+    for j in range(d):
+        x[j] += step[j]
+        size, change = max(size, abs(x[j])), max(change, abs(step[j]))
+    moved = change / size if size > 0.0 else 0.0
+    size = change = 0.0
+    for i in range(np.uint64(A.shape[0])):
+        size, change = max(size, abs(trial[i])), max(change, abs(dz[i]))
+    return True, along, losses, rows, flips, max(moved, change / size if size > 0.0 else 0.0)
+
+
 @jit
 def move(x, dx, z, dz, t):
     """x += t dx and z += t dz; the larger of their largest changes, in units of their largest."""
@@ -81,15 +144,3 @@ def descend(H, gradient, x, l1, positive, sweeps):
                 x[j] = new
                 for k in range(np.uint64(x.shape[0])):
                     gradient[k] += step * H[j, k]
-
-
-@jit
-def respond(code, alpha, epsilon, lo, hi, z, b, y, step, weight, v, kink):
-    """v = dprox(z) at y, and which rows of it lie at a kink: strictly between the ends of the
-    domain, and not at the kink of epsilon |v|; for losses of the quadratic family."""
-    for i in range(np.uint64(z.shape[0])):
-        v[i] = dual_prox(code, alpha, epsilon, lo, hi, z[i], b[i], y[i], step)
-        first, last = lo, hi
-        if code == MARGIN and b[i] < 0.0:
-            first, last = -hi, -lo
-        kink[i] = first < v[i] < last and weight[i] > 0.0 and (epsilon == 0.0 or v[i] != 0.0)

@@ -9,8 +9,8 @@ Smooth      :mod:`.dense`, to its end; with l1 and many columns coordinate desce
 Kinks       the loss is rounded off around the dual point y: phi*(v) + (mu/2)(v - y)^2 in place of
             phi*(v) leaves an optimal y where it is (the augmented Lagrangian; the proximal point
             method on the dual).  Some passes of dual ascent find out about where; then mu falls,
-            and as soon as so few rows are left within the kinks that all of them can be met,
-            :mod:`.active_set` guesses the rest
+            and as soon as :mod:`.active_set` guesses so few rows at a kink that all of them can
+            be met, it takes over
 Programs    kinks and no l2 make a linear program: HiGHS, and :mod:`.active_set` for its last digits
 A pass      is one iteration of whatever is at work
 Shown       ``estimate`` is infinite until there is something to look at: the monitor need not look
@@ -45,9 +45,10 @@ RUN_ON = 60
 #: the solution.)
 LITTLE = 1e-4
 #: Smoothing widths in units of the targets: the first, each over the one before, the last; the
-#: share of rows within kinks that may change in a step that ends a width; and the passes of dual
-#: ascent before the first.
-WIDEST, NARROWER, NARROWEST, ROUGH, ASCENT = 0.3, 0.3, 1e-8, 0.2, 15
+#: share of rows within kinks that may change in a step that ends a width, and the width from which
+#: on none may (digits, epsilon_insensitive, a tiny l2: the rows wander about otherwise); and the
+#: passes of dual ascent before the first.
+WIDEST, NARROWER, NARROWEST, ROUGH, FINE, ASCENT = 0.3, 0.3, 1e-8, 0.2, 1e-4, 15
 
 
 @dataclass(frozen=True)
@@ -80,18 +81,15 @@ class Rounded(_Quadratic):
         return self.numbers
 
 
-def rounded(problem: Problem, mu: float, y: np.ndarray) -> Problem:
-    """The problem with the kinks of its loss rounded off at the width ``mu``, around ``y``.
+def rounded(problem: Problem, mu: float, y: np.ndarray) -> tuple[Rounded, np.ndarray]:
+    """The loss with its kinks rounded off at the width ``mu``, around ``y``, and its targets.
 
-    bv + epsilon |v| + (mu/2)(v - y)^2 is again of that kind, with the target b - mu y.
+    bv + epsilon |v| + (mu/2)(v - y)^2 is again of that kind, with the target b - mu y.  Its slope
+    is the dual prox at y with the step 1/mu, which is what :mod:`.dual_proximal` works with: there
+    for every loss, here as a loss, so that Newton's method and coordinate descent take it.
     """
     _, epsilon, lo, hi = problem.loss.constants
-    other = copy(problem)
-    for cached in ("null_value", "_scales", "constant_target"):  # all else is the same
-        other.__dict__.pop(cached, None)
-    other.loss = Rounded(problem.loss.code, (mu, epsilon, lo, hi))
-    other.b = problem.b - mu * y
-    return other
+    return Rounded(problem.loss.code, (mu, epsilon, lo, hi)), problem.b - mu * y
 
 
 class SmallNewton(Solver):
@@ -112,7 +110,6 @@ class SmallNewton(Solver):
         penalty = problem.penalty
         self.sparse = penalty.sparse
         self.dense = DenseNewton(problem) if DenseNewton.affordable(problem) else None
-        self.unit = 1.0 if problem.loss.code == MARGIN else float(np.std(problem.b)) or 1.0
         self.width, self.within, self.tries = WIDEST, 0, 0
         self.inner, self.engine = None, None
         self.shown = None
@@ -124,6 +121,8 @@ class SmallNewton(Solver):
             self.stage = FINISH
         else:
             self.stage = self._first_stage
+            if problem.intercept and problem.loss.code != MARGIN:  # a first step that is not blind
+                self.base_c = problem._mean(problem.b)
 
     @property
     def _first_stage(self) -> int:
@@ -213,7 +212,7 @@ class SmallNewton(Solver):
             if not self._iterated():
                 return
             self._move()
-            within = self.engine.bent
+            within = 0 if self.sparse else self._active_set.at_kinks(self.engine.z, self.base_y)
         else:
             self._descended()
             if self.inner.estimate > 1e-4 * self.width:
@@ -311,11 +310,11 @@ class SmallNewton(Solver):
             crowd = self.sparse or self.within > problem.d + 1
             self.engine.begin(x, c, y, degenerate=crowd or problem.loss.differentiable)
             return
-        rough = 0.0
+        self.engine, loss, b, rough = self.dense, problem.loss, problem.b, 0.0
         if self.stage == ROUND:
-            problem, rough = self._rounded(), 0.0 if self.sparse else ROUGH
-        self.engine = self.dense
-        self.engine.begin(x, c, (problem.loss.code, *problem.loss.constants), problem.b, rough)
+            loss, b = rounded(problem, self.width * self.unit, y)
+            rough = 0.0 if self.sparse or self.width < FINE else ROUGH
+        self.engine.begin(x, c, (loss.code, *loss.constants), b, rough)
 
     def _make_inner(self) -> Solver:
         """The coordinate method of this stage, at the base point."""
@@ -325,11 +324,21 @@ class SmallNewton(Solver):
             return AdaptiveFrequencies(self.problem, self.rng, self._base())
         from ..primal.working_set import WorkingSetDescent
 
-        problem = self._rounded() if self.stage == ROUND else self.problem
+        problem = self.problem
+        if self.stage == ROUND:
+            problem = copy(problem)
+            for cached in ("null_value", "_scales", "constant_target"):  # all else is the same
+                problem.__dict__.pop(cached, None)
+            problem.loss, problem.b = rounded(problem, self.width * self.unit, self.base_y)
         return WorkingSetDescent(problem, self.rng, self._base())
 
-    def _rounded(self) -> Problem:
-        return rounded(self.problem, self.width * self.unit, self.base_y)
+    @cached_property
+    def unit(self) -> float:
+        """What widths are multiples of."""
+        b = self.problem.b
+        if self.problem.loss.code == MARGIN:
+            return 1.0
+        return math.sqrt(np.square(b - b.sum() / b.size).sum() / b.size) or 1.0
 
     @cached_property
     def _active_set(self) -> ActiveSet:

@@ -9,6 +9,9 @@ which conjugate gradients (scaled by the diagonal) find in far fewer products wi
 coordinate descent needs sweeps when columns are correlated.  A small support takes a Cholesky
 factor of A_S' H A_S instead, and then can afford to go on where a sign stops it: x_j stays at 0
 and the rest is solved anew.
+
+The Gram matrix and its factor are compiled here, though :mod:`adacoord.linalg` has both: supports
+have some ten columns, picked out of all, and change within the kernel, which LAPACK cannot enter.
 """
 
 from __future__ import annotations
