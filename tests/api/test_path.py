@@ -136,7 +136,7 @@ def test_interrupted(data, monkeypatch):
     assert "2 points, interrupted" in repr(found)
 
 
-@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("keep", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_interrupted_anywhere(data, keep, signal_steps):
     """Ctrl-C at any moment: the points that were finished, bit by bit, and nothing held."""
     A, b = data

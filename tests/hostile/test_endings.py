@@ -56,6 +56,7 @@ print("done")
     assert out == "done\n"
 
 
+@pytest.mark.slow
 def test_a_path_over_timestamps_ends():
     out = within(
         120,
