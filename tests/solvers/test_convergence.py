@@ -477,7 +477,7 @@ def test_mnist(name, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("storage", ["csr", "dense"])
-@pytest.mark.parametrize("name", ["apdc", "adaspdc"])
+@pytest.mark.parametrize("name", ["apdc", "adaspdc", "newton-cg"])
 def test_mnist_by_scikit_learn(name, storage, data):
     A, b = data("mnist")
     A, codes = A[:5000] / 255.0, np.unique(b[:5000], return_inverse=True)[1]
@@ -492,7 +492,7 @@ def test_mnist_by_scikit_learn(name, storage, data):
 
 
 @pytest.mark.parametrize("scale, l2", [(1.0, 100.0), (1e-3, 0.01)])
-@pytest.mark.parametrize("name", ["apdc", "spdc", "dcd", "newton"])
+@pytest.mark.parametrize("name", ["apdc", "spdc", "dcd", "newton", "newton-cg"])
 def test_intercept_where_the_penalty_outweighs_the_features(name, scale, l2):
     """c is then held by the losses alone; it must not crawl."""
     rng = np.random.default_rng(0)

@@ -426,6 +426,32 @@ def test_lbfgs_ends_on_a_quadratic_of_fewer_columns_than_its_memory():
     np.testing.assert_allclose(solver.x, x, rtol=0, atol=1e-9)
 
 
+@STORAGES
+def test_lbfgs_with_classes(storage):
+    """Products of whole matrices, counted as such; passes add up and the state is whole."""
+    A, _, w = make("squared", seed=3)
+    b = np.arange(40) % 3
+    penalty = (0.0, 0.01, False)
+
+    def solver():
+        return make_solver("lbfgs", A, b, "multinomial", penalty, storage, w=w, intercept=True)
+
+    whole, parts, other = solver(), solver(), solver()
+    whole.advance(70)
+    for k in (3, 1, 33, 0, 2):
+        parts.advance(k)
+    other.restore(parts.state())
+    for one in (parts, other):
+        one.advance(31)
+        for name in ("x", "y", "intercept", "operations"):
+            np.testing.assert_array_equal(getattr(whole, name), getattr(one, name), err_msg=name)
+    problem = whole.problem
+    assert whole.operations == 70 * 3 * problem.matrix.nnz
+    slopes = w[:, None] * problem.loss.derivative(problem.predict(whole.x, whole.intercept), b) / 40
+    np.testing.assert_allclose(A.T @ slopes + 0.01 * whole.x, 0.0, atol=1e-7)
+    np.testing.assert_allclose(slopes.sum(axis=0), 0.0, atol=1e-7)
+
+
 @pytest.mark.parametrize("kind", [{"l1": 0.1}, {"l2": 0.1, "positive": True}])
 def test_lbfgs_takes_l2_alone(kind):
     A, b, _ = make("squared")

@@ -58,7 +58,7 @@ class Preconditioner:
         self.centre = np.zeros(d)
         self.diagonal = np.zeros((d + 1, *problem.x_shape[1:]))
         self.factor = np.zeros((0, d, d))
-        self.curvature = np.zeros(0)  # of each row: what all of it was made for
+        self.curvature = np.zeros(0)  # what all of it was made for
         self.spent = 1  # passes since the factor was made; what costs one is made at once
 
     _state = ("centre", "diagonal", "factor", "curvature", "spent")
@@ -73,19 +73,15 @@ class Preconditioner:
 
     def due(self, curvature: np.ndarray) -> bool:
         """Whether a factor is worth its price by now."""
-        if self.spent < self.price:
-            return False
-        return self.factor.size == 0 or self._moved(self._sums(curvature)[0])
+        return self.spent >= self.price and (self.factor.size == 0 or self._moved(curvature))
 
     def follow(self, curvature: np.ndarray) -> int:
         """Make M for what :meth:`.expansion.Scalars.expand` says; returns the entries touched."""
+        worth = self.due(curvature)
+        if not worth and (self.factor.size or not self._moved(curvature)):
+            return 0
         rows, classes = self._sums(curvature)
-        worth = self.spent >= self.price
-        if not self._moved(rows) and not (worth and self.factor.size == 0):
-            return 0
-        if not worth and self.factor.size:
-            return 0
-        self.curvature = rows
+        self.curvature = curvature
         if self.problem.intercept:
             self.centre = self.problem.matrix.tdot(rows) / float(np.sum(rows))
         # what holds the intercepts: none of it next to nothing
@@ -93,9 +89,20 @@ class Preconditioner:
         touched = self.problem.intercept * self.problem.matrix.nnz
         if worth:
             self._factorise(rows, curvature)
-            return touched + int(self.price * self.problem.matrix.nnz)
+            return touched + int(self.price * self.problem.matrix.nnz * max(len(self.factor), 1))
         self._scale(rows)
         return touched + self.problem.matrix.nnz
+
+    def _moved(self, curvature: np.ndarray) -> bool:
+        """Whether the curvature is far from that which M was made for."""
+        if self.curvature.size == 0:
+            return True
+        if self.problem.loss.blocks:  # changes of the probabilities, and of what they weigh
+            away = float(self.w @ np.abs(curvature - self.curvature).sum(axis=1))
+            return away > MOVED * float(np.sum(self._sums(curvature)[0]))
+        now, then = float(np.sum(curvature)), float(np.sum(self.curvature))
+        away = float(np.sum(np.abs(curvature / now - self.curvature / then)))
+        return away > MOVED or not 1.0 / GREW < now / then < GREW
 
     def _sums(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The diagonals of the rows' Hessians, summed over the classes and over the rows."""
@@ -104,13 +111,6 @@ class Preconditioner:
         rows, classes = np.empty(self.problem.n), np.empty(curvature.shape[1])
         curvature_blocks(curvature, self.problem.b, self.w, rows, classes)
         return rows, classes
-
-    def _moved(self, rows: np.ndarray) -> bool:
-        if self.curvature.size == 0:
-            return True
-        now, then = float(np.sum(rows)), float(np.sum(self.curvature))
-        away = float(np.sum(np.abs(rows / now - self.curvature / then)))
-        return away > MOVED or not 1.0 / GREW < now / then < GREW
 
     def _scale(self, rows: np.ndarray) -> None:
         m, d, held = self.problem.matrix, self.problem.d, self.diagonal[-1]
