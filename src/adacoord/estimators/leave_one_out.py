@@ -75,8 +75,9 @@ class _Centred:
         return self.root[:, None] * (self.X @ V - self.mean @ V)
 
     def dense(self):
-        """X~ itself, of dense X."""
-        return self.root[:, None] * (self.X - self.mean)
+        """X~ itself, of dense X; a copy only where it differs from X."""
+        Z = self.X - self.mean if self.mean.any() else self.X
+        return Z if (self.root == 1.0).all() else self.root[:, None] * Z
 
     def covariance(self):
         """X~' X~."""
