@@ -67,6 +67,10 @@ if TYPE_CHECKING:
     from ..solvers.base import Point, Stepper
 
 
+#: ACF on columns.
+ON_COLUMNS = ("WorkingSetDescent", "GramWorkingSet")
+
+
 @dataclass(frozen=True)
 class Fallback:
     """The way on from a wrong pick: when to take it, and what makes the other solver.
@@ -195,7 +199,7 @@ def may_turn(problem: Problem, entry: Entry) -> bool:
     """Whether the method may turn to Newton steps by itself."""
     from ..solvers.newton import dual_proximal as dual_newton  # its kernels import Numba
 
-    if entry.cls == "WorkingSetDescent":
+    if entry.cls in ON_COLUMNS:
         return True
     return entry.name == "acf" and dual_newton.within_reach(problem)
 
@@ -206,7 +210,7 @@ def work_per_entry(entry: Entry) -> float:
         return APDC_ENTRY
     if entry.name == "newton-cg":
         return CG_ENTRY
-    return COLUMN_ENTRY if entry.cls == "WorkingSetDescent" else 1.0
+    return COLUMN_ENTRY if entry.cls in ON_COLUMNS else 1.0
 
 
 def forecast(history: History, tol: float) -> tuple[float, float]:

@@ -80,11 +80,9 @@ class _Centred:
         return product
 
     def dense(self):
-        """X~ itself, of dense X; one copy of it."""
-        Z = self.X - self.mean
-        if self.weighted:
-            Z *= self.root[:, None]
-        return Z
+        """X~ itself, of dense X; a copy only where it differs from X."""
+        Z = self.X - self.mean if self.mean.any() else self.X
+        return self.root[:, None] * Z if self.weighted else Z
 
     def covariance(self):
         """X~' X~."""

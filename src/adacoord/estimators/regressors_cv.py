@@ -74,6 +74,11 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     dual_gap_, relative_gap_ : the certificate of the last solution
     history_ : what each gap check of it saw
     solver_ : the method that found it
+
+    Notes
+    -----
+    With ``solver="auto"`` the paths are solved on Gram matrices: one pass over the data for all
+    folds, whose matrices are held beside one another where they take no more than 1 GB.
     """
 
     _multi_output = True  # refused in a sentence of its own
@@ -321,6 +326,11 @@ class LassoCV(ElasticNetCV):
     dual_gap_, relative_gap_ : the certificate of the last solution
     history_ : what each gap check of it saw
     solver_ : the method that found it
+
+    Notes
+    -----
+    With ``solver="auto"`` the paths are solved on Gram matrices: one pass over the data for all
+    folds, whose matrices are held beside one another where they take no more than 1 GB.
     """
 
     _parameter_constraints: dict = {**ElasticNetCV._parameter_constraints}

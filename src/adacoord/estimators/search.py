@@ -3,7 +3,8 @@
 On each fold the data are wrapped once, and its problems are solved under every penalty from strong
 to weak, each from where the last one ended (:func:`adacoord.path` is the same walk).  Every point
 is certified to ``tol``, in ``path_gaps_``; small problems are solved to the last digit, so that no
-choice hangs on what was left undone.  Then the chosen penalty is solved on all rows.
+choice hangs on what was left undone.  Least squares with an l1 does without the rows of a fold
+(:mod:`.gram_folds`).  Then the chosen penalty is solved on all rows.
 
 Ctrl-C during the paths raises KeyboardInterrupt, as there is no model yet; during the last solution
 it keeps the best point so far and warns, as every estimator here does.

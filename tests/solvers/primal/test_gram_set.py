@@ -159,6 +159,16 @@ def test_nothing_to_do():
     assert ac.solve(ac.Problem(np.ones((300, 3)), np.ones(300), l1=0.1, intercept=True)).converged
 
 
+def test_the_fallback_has_something_to_compare_with(monkeypatch):
+    """The start is looked at: what is left to do is forecast from two looks, never from one."""
+    problem = make(rho=3.0, l1=1e-3, l2=1e-6)
+    monkeypatch.setattr("adacoord.auto.fallback.JUDGED_AFTER", 0.0)
+    monkeypatch.setattr("adacoord.auto.fallback.expected", lambda *_: 0.0)
+    monkeypatch.setattr("adacoord.api.solve.choose", lambda _: "acf")
+    found = ac.solve(problem, tol=1e-11, max_passes=20_000)
+    assert found.history.operations[0] == 0 and found.converged
+
+
 def test_interrupted():
     def callback(progress):
         raise KeyboardInterrupt

@@ -37,6 +37,8 @@ SHARE, SURE, BEST, CHEAP = 1e-1, 1e-8, 1e-14, 20
 MOST = 1000
 #: Columns that a product takes in the time that one is looked up.
 FAR = 20
+#: Multiply-adds in a row, of BLAS and on G, that take the time of an entry of A in a pass.
+STREAM = 10
 #: Entries of a block of rows (2 MB), and rows that the shift of columns is the mean of.
 BLOCK, SAMPLE = 2**18, 256
 #: A column with less of its square left, once its mean is taken off, is constant.
@@ -48,7 +50,7 @@ class GramWorkingSet(Solver):
 
     name = "acf"
     check_cost = 1.0
-    patient = uses_blas = True
+    uses_blas = True
     _state = (
         "point",
         "c",
@@ -186,7 +188,7 @@ class GramWorkingSet(Solver):
         raw[old:, :old] = raw[:old, old:].T
         raw[:old, :old], sums[:old] = self.raw, self.sums
         self.members, self.raw, self.sums, self.shift = members, raw, sums, shift
-        self.operations += n * size * new.size
+        self.operations += n * size + n * size * new.size // STREAM
 
     # ---- the solution on it ---------------------------------------------------------------------
 
@@ -225,6 +227,6 @@ class GramWorkingSet(Solver):
             work,
         )
         self.point[members] = X[0]
-        self.operations += int(work[0])
+        self.operations += int(work[0]) // STREAM
         if whole:
             self.estimate = goal
