@@ -30,7 +30,7 @@ class FullGradient(Solver):
         self.point = x.astype(np.float64)
         self.z = problem.matrix.dot(self.point)
         if self.point.any():
-            self.operations += problem.matrix.nnz * (problem.n_classes or 1)
+            self.operations += problem.matrix.nnz
         self.turn = 0
 
     @property
@@ -45,7 +45,7 @@ class FullGradient(Solver):
         """A turn returns the next one by returning its number, or None for the one in order."""
         after = getattr(self, self._turns[self.turn])()
         self.turn = (self.turn + 1) % len(self._turns) if after is None else after
-        self.operations += self.problem.matrix.nnz * (self.problem.n_classes or 1)
+        self.operations += self.problem.matrix.nnz
 
     def _slopes(self, z: np.ndarray, c: float) -> np.ndarray:
         """phi'(z + c): the dual point that predictions suggest."""

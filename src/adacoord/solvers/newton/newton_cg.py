@@ -63,7 +63,7 @@ class NewtonCG(Solver):
         self.losses = expansion(problem)
         self.preconditioner = Preconditioner(problem, self.losses.w, rng)
         self.quadratic = problem.loss.name == "squared"
-        self.product = problem.matrix.nnz * (problem.n_classes or 1)
+        self.product = problem.matrix.nnz
         self._start_from(*start_point(problem, start)[:2])
         if start is not None:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -192,7 +192,7 @@ class NewtonCG(Solver):
         rho = float(np.sum(self.residual * solved))
         self.direction = solved + (rho / self.rho) * v
         self.rho = rho
-        ended = t == 0.0 or self.preconditioner.due(self._expanded()[3])
+        ended = t == 0.0 or self.preconditioner.first_due
         if self.quadratic:
             self.inner *= not ended
         elif ended or rho <= self.goal or self.inner >= MOST:

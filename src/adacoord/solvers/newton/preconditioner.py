@@ -30,6 +30,8 @@ from .systems import RIDGE
 
 #: Rows of the sample, in columns.
 SAMPLE = 8
+#: Dense rows that are enough for the variances of columns, to some 3 percent.
+ENOUGH = 2048
 #: The curvature has moved when the shares of the rows in it differ by this, or its sum by this
 #: factor.
 MOVED, GREW = 0.5, 4.0
@@ -71,17 +73,21 @@ class Preconditioner:
             value = state[f"preconditioner_{name}"]
             setattr(self, name, int(value) if name == "spent" else value.copy())
 
-    def due(self, curvature: np.ndarray) -> bool:
-        """Whether a factor is worth its price by now."""
-        return self.spent >= self.price and (self.factor.size == 0 or self._moved(curvature))
+    @property
+    def first_due(self) -> bool:
+        """Whether there is no factor yet, and it is worth its price by now."""
+        return self.factor.size == 0 and self.spent >= self.price
 
     def follow(self, curvature: np.ndarray) -> int:
         """Make M for what :meth:`.expansion.Scalars.expand` says; returns the entries touched."""
-        worth = self.due(curvature)
+        worth = self.first_due or (self.spent >= self.price and self._moved(curvature))
         if not worth and (self.factor.size or not self._moved(curvature)):
             return 0
         rows, classes = self._sums(curvature)
         self.curvature = curvature
+        if not worth and self.problem.matrix.is_dense and rows.size > 2 * ENOUGH:
+            chance = ENOUGH / rows.size
+            rows = np.where(self.rng.random(rows.size) < chance, rows / chance, 0.0)
         if self.problem.intercept:
             self.centre = self.problem.matrix.tdot(rows) / float(np.sum(rows))
         # what holds the intercepts: none of it next to nothing
@@ -89,7 +95,7 @@ class Preconditioner:
         touched = self.problem.intercept * self.problem.matrix.nnz
         if worth:
             self._factorise(rows, curvature)
-            return touched + int(self.price * self.problem.matrix.nnz * max(len(self.factor), 1))
+            return touched + int(self.price * self.problem.matrix.nnz)
         self._scale(rows)
         return touched + self.problem.matrix.nnz
 
