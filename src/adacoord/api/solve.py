@@ -106,9 +106,9 @@ def solve(
         and a smooth loss on working sets of columns, otherwise on rows of the dual, with
         shrinking.  ``"dcd"`` is dual coordinate ascent in shuffled order, ``"sdca"`` with rows
         drawn independently, ``"cd"`` coordinate descent on all columns in turn.  ``"newton"`` is
-        Newton's method with Cholesky's factorisation, for smooth losses with l2 or no penalty,
-        where one side of A is small; ``"newton-cg"`` the same with preconditioned conjugate
-        gradients, at any size.  ``"apdc"`` adapts step sizes and sampling as it goes;
+        Newton's method with Cholesky's factorisation where one side of A is small, for l2 (smooth
+        losses: or no penalty), and for small data of every kind; ``"newton-cg"`` that with
+        preconditioned conjugate gradients, for smooth losses at any size.  ``"apdc"`` adapts step sizes and sampling as it goes;
         ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and
         Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on adaptive
         importance sampling (2021).  ``"asdca"`` (accelerated SDCA), ``"sag"`` (stochastic average
