@@ -30,19 +30,7 @@ from typing import Any
 import numpy as np
 
 from users_rows import ROWS, Row, mean_error, objective, strength
-
-#: Of the children, who import NumPy only after it is set.
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "NUMBA_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "BLIS_NUM_THREADS",
-    ),
-    "1",
-)
+from workers import ONE_THREAD
 
 #: CPU seconds of one fit.
 LIMIT = 60.0

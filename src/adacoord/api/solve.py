@@ -108,14 +108,14 @@ def solve(
         drawn independently, ``"cd"`` coordinate descent on all columns in turn.  ``"newton"`` is
         Newton's method with Cholesky's factorisation where one side of A is small, for l2 (smooth
         losses: or no penalty), and for small data of every kind; ``"newton-cg"`` that with
-        preconditioned conjugate gradients, for smooth losses at any size.  ``"apdc"`` adapts step sizes and sampling as it goes;
-        ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017), ``"adaspdc"`` that of Zhu and
-        Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2 and 3 of the paper on adaptive
-        importance sampling (2021).  ``"asdca"`` (accelerated SDCA), ``"sag"`` (stochastic average
-        gradient), ``"afg"`` (accelerated full gradient), ``"lbfgs"`` and ``"pdhg"`` (Chambolle
-        and Pock) are what the papers compare with.  ``"auto"`` takes the one that has been
-        measured to be fastest on such problems (:func:`adacoord.auto.rule.choose`); where
-        it is far slower than expected another one takes over, once (``history.switched``).
+        preconditioned conjugate gradients, for smooth losses at any size.  ``"apdc"`` adapts step
+        sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017),
+        ``"adaspdc"`` that of Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2
+        and 3 of the paper on adaptive importance sampling (2021).  ``"asdca"`` (accelerated SDCA),
+        ``"sag"`` (stochastic average gradient), ``"afg"`` (accelerated full gradient), ``"lbfgs"``
+        and ``"pdhg"`` (Chambolle and Pock) are what the papers compare with.  ``"auto"`` takes the
+        one that is expected to be fastest (:func:`adacoord.auto.rule.choose`); where it is far
+        slower than that another one takes over, once (``history.switched``).
     tol : float
         Stop when (P - D)/max(\|P\|, \|D\|, 1e-12 \|P(0)\|) is at most this.  Without a penalty
         there is no such gap, and :meth:`Problem.stationarity` takes its place.
