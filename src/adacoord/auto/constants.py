@@ -61,6 +61,8 @@ MEET_CLASSIFICATION, MEET_REGRESSION = 2.0, 0.5
 #: Work before a first method is judged; where it may yet turn to Newton steps (24 runs of picks
 #: that touched 100 to 650 times the entries of A had forecasts of up to 1.7e6 times on the way).
 JUDGED_AFTER, NEWTON_JUDGED_AFTER = 50.0, 500.0
+#: The same for Newton's method with kinks, in units of what it is expected to take.
+KINKED_PATIENCE = 4.0
 #: What is left over what the second method takes, for a switch.
 FACTOR = 2.0
 #: Work of a pass of APDC: a quarter more entries than A has, at twice the cost (cost).

@@ -57,6 +57,7 @@ from .constants import (
     COLUMN_ENTRY,
     FACTOR,
     JUDGED_AFTER,
+    KINKED_PATIENCE,
     NEWTON_JUDGED_AFTER,
     USUAL,
 )
@@ -191,7 +192,9 @@ def expected(problem: Problem, entry: Entry) -> float:
 
 
 def patience(problem: Problem, entry: Entry) -> float:
-    """Work that a method gets before it is judged."""
+    """Work that a method gets before it is judged: Newton's stages with kinks seem to crawl."""
+    if entry.cls == "KinkedNewton":
+        return KINKED_PATIENCE * expected(problem, entry)
     return NEWTON_JUDGED_AFTER if may_turn(problem, entry) else JUDGED_AFTER
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem import Problem
-from ..solvers.newton.size import dual_side, small, system_size
+from ..solvers.newton.size import SMALL, dual_side, small, small_classes, system_size
 from ..solvers.registry import newton_can, newton_cg_can, nonnegative_least_squares
 from .constants import (
     ACF_DENSE,
@@ -76,6 +76,9 @@ def choose(problem: Problem) -> str:
     What is wrong all the same, :mod:`.fallback` puts right.
     """
     if small(problem) or nonnegative_least_squares(problem):
+        return "newton"
+    little = problem.n * problem.d <= SMALL and not problem.has_certificate
+    if (little or small_classes(problem)) and newton_can(problem):  # to the last digit, too
         return "newton"
     return choose_large(problem)
 

@@ -420,6 +420,17 @@ def gram_path(
                 limit = min(most, passes + patience(size) + LAST)
             elif before == m:
                 share *= 0.1
+        size = np.count_nonzero(xs[:m])
+        if 0 < size <= POLISHED and passes < most and not exact:
+            # a gap of rounding leaves x the root of that: one more step takes it to its last digits
+            for k in range(m):
+                rs[k] = r[members[k]]
+            newton_step(m, H, qs, rs, xs, square, a, b, positive, support, step, trial)
+            passes += 1
+            correlations(G, q, members[:m], xs, r)
+            for k in range(m):
+                x[members[k]] = xs[k]
+            done += size * size * size / 6.0 + (size + d) * m
         X[p] = x
         taken[p] = passes
         work[p] = done

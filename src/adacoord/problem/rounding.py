@@ -52,7 +52,7 @@ def allowance(
     smooth = penalty.strong_convexity > 0.0  # g*
     other = penalty.conjugate_gradient(-u) if smooth else x
     size = _length(other)
-    conjugate = 0.5 * penalty.strong_convexity * size * size
+    conjugate = 0.5 * penalty.strong_convexity * size * size if smooth else 0.0  # 0 * inf
     imbalance = _imbalance(problem, c, y)
     if not smooth:
         imbalance += float(np.max(penalty.excess(-u), initial=0.0)) * float(np.abs(x).sum())
