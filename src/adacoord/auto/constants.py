@@ -39,7 +39,7 @@ ACF_DENSE, ACF_SPARSE, ACF_ROW = 0.9, 2.5, 200.0
 #: Passes of the coordinate methods: at kappa = 1, and per root of kappa where rows meet and where
 #: they are fewer than the columns (apdc at 1e-6 took 12, 21, 36, 48, 116, 306 passes at kappa = 3,
 #: 25, 100, 750, 750, 3000).
-EASY_PASSES, PASSES_PER_ROOT, WIDE_PASSES_PER_ROOT = 10.0, 3.0, 1.0
+EASY_PASSES, PASSES_PER_ROOT, WIDE_PASSES_PER_ROOT = 10.0, 3.0, 0.5
 
 # ---- the rule -----------------------------------------------------------------------------------
 
