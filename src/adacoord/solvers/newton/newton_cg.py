@@ -82,7 +82,10 @@ class NewtonCG(Solver):
         self.point = np.zeros((problem.d + 1, *problem.x_shape[1:]))
         self.point[:-1], self.point[-1] = x, c
         if problem.loss.blocks:  # what all classes share changes no probability
-            self.point -= self.point.mean(axis=1, keepdims=True)
+            shared = self.point.mean(axis=1, keepdims=True)
+            # left where it is rounding: a start that is taken as it is need not be judged again
+            if np.abs(shared).max() > 1e-12 * np.abs(self.point).max():
+                self.point -= shared
         self.operations += self.product if self.point.any() else 0
         self._predict()
 
