@@ -14,7 +14,7 @@ Work is counted in entries of A touched by dual ascent, never in seconds: same s
 
 #: A multiply-add of BLAS, and of the sparse Gram matrix (picks: newton on the dense tables and on
 #: a9a, w8a, covtype).
-BLAS_FLOP, SPARSE_PAIR = 0.05, 2.5
+BLAS_FLOP, SPARSE_PAIR = 0.07, 2.5
 #: Columns that rows seem to have more, as short ones leave BLAS little to do (100,000 x 10).
 SHORT_ROWS = 60
 #: An entry in a product with A and one with A' together, dense and sparse; a row's loss with its
@@ -31,7 +31,7 @@ ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.15
 #: dense, where rows are twice the columns and where not (the preconditioner sees to it; 8 to 24
 #: and 49 to 86 were taken to 1e-6), and sparse.
 CG_FIRST, CG_PER_ROOT, SPARSE_CG_PER_ROOT = 8.0, 4.0, 20.0
-CG_MOST, CG_MOST_WIDE, SPARSE_CG_MOST = 22.0, 60.0, 400.0
+CG_MOST, CG_MOST_WIDE, SPARSE_CG_MOST = 16.0, 60.0, 400.0
 #: An entry and a row in a pass of apdc, dense and sparse, and of acf (cost; 20,000 x 100 and 2,000
 #: x 2,000, logistic: 290 ns and 1.8 us per row of acf).
 APDC_DENSE, APDC_SPARSE, APDC_ROW = 2.0, 5.0, 300.0
@@ -40,6 +40,10 @@ ACF_DENSE, ACF_SPARSE, ACF_ROW = 0.9, 2.5, 200.0
 #: they are fewer than the columns (apdc at 1e-6 took 12, 21, 36, 48, 116, 306 passes at kappa = 3,
 #: 25, 100, 750, 750, 3000).
 EASY_PASSES, PASSES_PER_ROOT, WIDE_PASSES_PER_ROOT = 10.0, 3.0, 0.5
+#: ... at most, for classes and for quantities, where columns are twice the rows or more (700 x
+#: 2,500, l2 = 1e-4 and 1e-6, acf to 1e-6: 18 to 43 of logistic and squared_hinge, 76 to 98 with
+#: kinks).
+WIDE_MOST_CLASSES, WIDE_MOST = 40.0, 90.0
 
 # ---- the rule -----------------------------------------------------------------------------------
 

@@ -43,6 +43,8 @@ from .constants import (
     SPARSE_PAIR,
     SPARSE_PRODUCTS,
     WELL_CONDITIONED,
+    WIDE_MOST,
+    WIDE_MOST_CLASSES,
     WIDE_PASSES_PER_ROOT,
 )
 
@@ -211,4 +213,7 @@ def coordinate_time(problem: Problem) -> float:
     else:
         per_root, row, entry = PASSES_PER_ROOT, APDC_ROW, APDC_DENSE if dense else APDC_SPARSE
     passes = EASY_PASSES + per_root * kappa(problem) ** 0.5
+    if 2 * n <= problem.d and not problem.loss.blocks:
+        smooth = problem.loss.task == "classification" and problem.loss.gamma > 0.0
+        passes = min(passes, WIDE_MOST_CLASSES if smooth else WIDE_MOST)
     return passes * (k * (row * n + entry * problem.matrix.nnz) + CALLS)

@@ -21,8 +21,8 @@ def small(problem: Problem) -> bool:
 
 def small_classes(problem: Problem) -> bool:
     """Whether small data of several classes make a system of at most 400 unknowns, some 20 ms."""
-    little = problem.loss.blocks and problem.n * problem.d <= SMALL
-    return little and system_size(problem) <= 400
+    little = problem.n * problem.d * (problem.n_classes or 1) <= SMALL
+    return problem.loss.blocks and little and system_size(problem) <= 400
 
 
 def dual_side(problem: Problem) -> bool:
