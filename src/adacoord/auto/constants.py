@@ -31,6 +31,8 @@ ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.15
 #: dense, where rows are twice the columns and where not (the preconditioner sees to it; 8 to 24
 #: and 49 to 86 were taken to 1e-6), and sparse.
 CG_FIRST, CG_PER_ROOT, SPARSE_CG_PER_ROOT = 8.0, 4.0, 20.0
+#: ... and sparse with classes (mnist, 10 classes, l2 = 1e-4: far from done after 100).
+SPARSE_BLOCK_CG_PER_ROOT = 40.0
 CG_MOST, CG_MOST_WIDE, SPARSE_CG_MOST = 16.0, 60.0, 400.0
 #: An entry and a row in a pass of apdc, dense and sparse, and of acf (cost; 20,000 x 100 and 2,000
 #: x 2,000, logistic: 290 ns and 1.8 us per row of acf).

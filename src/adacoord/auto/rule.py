@@ -37,6 +37,7 @@ from .constants import (
     PASSES_PER_ROOT,
     ROW_LOSS,
     SHORT_ROWS,
+    SPARSE_BLOCK_CG_PER_ROOT,
     SPARSE_BLOCK_PAIR,
     SPARSE_CG_MOST,
     SPARSE_CG_PER_ROOT,
@@ -188,7 +189,8 @@ def cg_time(problem: Problem) -> float:
         most = CG_MOST if problem.n >= 2 * problem.d else CG_MOST_WIDE
         passes = min(CG_FIRST + CG_PER_ROOT * root, most)
     else:
-        passes = min(CG_FIRST + SPARSE_CG_PER_ROOT * root, SPARSE_CG_MOST)
+        per_root = SPARSE_BLOCK_CG_PER_ROOT if problem.loss.blocks else SPARSE_CG_PER_ROOT
+        passes = min(CG_FIRST + per_root * root, SPARSE_CG_MOST)
     if problem.loss.blocks:
         return passes * (_block_products(problem) + CG_CALLS)
     products = (PAIR if dense else SPARSE_PRODUCTS) * problem.matrix.nnz
