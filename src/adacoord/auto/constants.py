@@ -27,12 +27,14 @@ BLOCK_PAIR, SPARSE_BLOCK_PAIR, CLASS_LOSS = 0.25, 2.0, 15.0
 #: Newton's iterations for a loss of one number per row that is not squared, for multinomial (1 to
 #: 15 were taken), and for kinks, with the share of the rows that have a curvature then (picks).
 ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.15
-#: Passes of conjugate gradients: the first, and per root of kappa, dense and sparse; at most,
-#: dense, where rows are twice the columns and where not (the preconditioner sees to it; 8 to 24
-#: and 49 to 86 were taken to 1e-6), and sparse.
-CG_FIRST, CG_PER_ROOT, SPARSE_CG_PER_ROOT = 8.0, 4.0, 20.0
-#: ... and sparse with classes (mnist, 10 classes, l2 = 1e-4: far from done after 100).
+#: Passes of conjugate gradients on dense data: the first, and per root of kappa.
+CG_FIRST, CG_PER_ROOT = 8.0, 4.0
+#: ... on sparse data (rcv1.subset, logistic, kappa = .1 and .25: 18 and 27).
+SPARSE_CG_FIRST, SPARSE_CG_PER_ROOT = 15.0, 20.0
+#: ... on sparse data with classes (mnist, 10 classes, l2 = 1e-4: far from done after 100).
 SPARSE_BLOCK_CG_PER_ROOT = 40.0
+#: ... at most: dense, where rows are twice the columns and where not (the preconditioner sees to
+#: it; 8 to 24 and 49 to 86 were taken to 1e-6), and sparse.
 CG_MOST, CG_MOST_WIDE, SPARSE_CG_MOST = 16.0, 60.0, 400.0
 #: An entry and a row in a pass of apdc, dense and sparse, and of acf (cost; 20,000 x 100 and 2,000
 #: x 2,000, logistic: 290 ns and 1.8 us per row of acf).

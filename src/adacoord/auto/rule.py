@@ -39,6 +39,7 @@ from .constants import (
     SHORT_ROWS,
     SPARSE_BLOCK_CG_PER_ROOT,
     SPARSE_BLOCK_PAIR,
+    SPARSE_CG_FIRST,
     SPARSE_CG_MOST,
     SPARSE_CG_PER_ROOT,
     SPARSE_PAIR,
@@ -190,7 +191,7 @@ def cg_time(problem: Problem) -> float:
         passes = min(CG_FIRST + CG_PER_ROOT * root, most)
     else:
         per_root = SPARSE_BLOCK_CG_PER_ROOT if problem.loss.blocks else SPARSE_CG_PER_ROOT
-        passes = min(CG_FIRST + per_root * root, SPARSE_CG_MOST)
+        passes = min(SPARSE_CG_FIRST + per_root * root, SPARSE_CG_MOST)
     if problem.loss.blocks:
         return passes * (_block_products(problem) + CG_CALLS)
     products = (PAIR if dense else SPARSE_PRODUCTS) * problem.matrix.nnz
