@@ -31,7 +31,7 @@ def test_an_empty_working_set_ends():
 import numpy as np, adacoord as ac
 rng = np.random.default_rng(7); A = rng.standard_normal((100, 3))
 b = rng.standard_normal(100) + 1e9
-r = ac.solve(ac.Problem(A, b, l1=10., intercept=True), tol=1e-8, max_passes=60, max_seconds=1.)
+r = ac.solve(ac.Problem(A, b, l1=10., intercept=True), tol=1e-8, max_passes=60, max_seconds=30.)
 print(r.status, r.passes)
 """,
     )

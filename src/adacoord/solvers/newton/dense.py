@@ -6,7 +6,7 @@ Step        d = -H^{-1} grad by Cholesky's factorisation, H = l2 I + [A, 1]' dia
             the least point of the model grad.d + d'Hd/2 + g(x + d): coordinate descent on H finds
             the support, Cholesky the values on it
 Line        t = 1 where the slope along the step fell to half of what it was, else by
-            :func:`.newton.line_search`; with l1 or signs Armijo's rule
+            :mod:`adacoord.linalg.line_search`; with l1 or signs Armijo's rule
 Settled     where no row has gained or lost its curvature (for losses that are not quadratic: and
             the step was short) H is kept, and what is left costs two products with A
 Ends        when a step changes nothing, or no less than the one before
@@ -28,10 +28,10 @@ import numpy as np
 
 from ...kernels.codes import MARGIN
 from ...linalg.cholesky import Cholesky, definite, solve_symmetric
+from ...linalg.line_search import HALF, ROUNDING, line_search
 from ...problem import Problem
 from .dense_kernels import descend, expand_data, move, whole_step
 from .kernels import along_line
-from .newton import HALF, ROUNDING, line_search
 
 #: Columns that are not too many where there are zeros to be found.  (n x d = 2^18, lasso and l1
 #: logistic regression against ``acf`` and a polish: 2.8 and 9.3 ms against 6.8 and 19 with 100
