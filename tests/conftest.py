@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import os
+import stat
 import sys
 from functools import cache
 from pathlib import Path
@@ -110,3 +111,24 @@ def _signal_steps(place: str, function, interrupt: int = -1):
 @cache
 def _opcodes(code) -> dict[int, str]:
     return {instruction.offset: instruction.opname for instruction in dis.get_instructions(code)}
+
+
+@pytest.fixture
+def device():
+    """``device(folder, name, minor)``: a device to spare.
+
+    As root, a writer that renames would put a file over the real one.
+    """
+
+    def make(folder, name, minor):
+        path = folder / name
+        if os.getuid() != 0:
+            return f"/dev/{name}"
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+            open(path, "wb").close()
+        except OSError as error:
+            pytest.skip(f"no device can be made here: {error}")
+        return path
+
+    return make

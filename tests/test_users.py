@@ -14,7 +14,8 @@ from sklearn import svm
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import users
-from users_rows import ROWS, Row, Walk, dense, drawn, mean_error, objective, one_hot, real, text
+from users_data import dense, drawn, one_hot, real, text
+from users_rows import ROWS, Row, Walk, mean_error, objective
 
 TIGHT = {"tol": 1e-10, "max_iter": 10**6}
 #: Without a bias, which liblinear penalises.

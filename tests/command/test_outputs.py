@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -91,22 +90,9 @@ def test_no_file_is_made_before_the_end(files, interrupt):
     assert sorted(folder.iterdir()) == before
 
 
-def device(folder, name, minor):
-    """A device to spare: as root, a writer that renames would put a file over the real one."""
-    path = folder / name
-    if os.getuid() != 0:
-        return f"/dev/{name}"
-    try:
-        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
-        open(path, "wb").close()
-    except OSError as error:
-        pytest.skip(f"no device can be made here: {error}")
-    return path
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="devices as Linux has them")
-def test_a_full_disk_loses_no_more_than_it_must(files):
+def test_a_full_disk_loses_no_more_than_it_must(files, device):
     folder, *_ = files
     full = device(folder, "full", 7)
     done = adacoord("fit", folder / "train.svm", "--quiet", "--model", full)

@@ -102,21 +102,8 @@ def test_a_fifo_is_written_to(tmp_path, save):
     assert sorted(os.listdir(tmp_path)) == ["fifo", "file"]
 
 
-def device(folder, name, minor):
-    """A device to spare: as root, a writer that renames would put a file over the real one."""
-    path = folder / name
-    if os.getuid() != 0:
-        return f"/dev/{name}"
-    try:
-        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
-        open(path, "wb").close()
-    except OSError as error:
-        pytest.skip(f"no device can be made here: {error}")
-    return path
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="devices as Linux has them")
-def test_devices_are_written_to(tmp_path):
+def test_devices_are_written_to(tmp_path, device):
     (tmp_path / "devices").mkdir()
     for name, minor in (("null", 3), ("full", 7)):
         (tmp_path / name).symlink_to(device(tmp_path / "devices", name, minor))

@@ -309,14 +309,16 @@ def assert_consistent(problem, result):
     least = 0 if result.status == "interrupted" else 1
     assert np.all(np.diff(h.passes) >= least)
     assert np.all(np.diff(h.seconds) >= 0) and np.all(np.diff(h.operations) >= least)
-    # of the best points so far, of which x = 0 is one, and what rounding may hide
+    # of the best points so far, of which x = 0 is one, and what rounding may hide: more of it
+    # where newton-cg has come near to the optimum of a problem with next to no penalty
+    hidden = 0.1 if result.solver == "newton-cg" else 0.02
     best_p = np.minimum.accumulate(np.minimum(h.primal, problem.null_value))
     raw = np.maximum(best_p - np.maximum.accumulate(h.dual), 0.0)
     rounding = 1e-12 * (np.abs(best_p) + np.abs(h.dual.max()))
     assert np.all(np.diff(h.gap) <= rounding[1:])
-    assert np.all(h.gap >= raw) and np.all(h.gap <= 1.1 * raw + rounding)
+    assert np.all(h.gap >= raw) and np.all(h.gap <= (1.0 + hidden) * raw + rounding)
     assert result.primal == best_p[-1]
-    assert h.dual.max() - rounding[-1] - 0.1 * raw[-1] <= result.dual < h.dual.max()
+    assert h.dual.max() - rounding[-1] - hidden * raw[-1] <= result.dual < h.dual.max()
     assert result.gap == h.gap[-1] and result.relative_gap == h.relative_gap[-1]
     assert result.passes == h.passes[-1] and result.seconds >= h.seconds[-1]
     # and the points are those the numbers belong to
@@ -502,8 +504,11 @@ def test_checks_follow_the_passes_alone(name):
         expected.append(min(expected[-1] + check_interval(expected[-1], cost), most))
     if name == "lbfgs":  # which ends before, in rounding
         expected = expected[: runs[0].size]
-    if name.startswith("newton"):  # which is looked at when it says so
-        expected = runs[0]
+    if name == "newton":  # which is looked at when it says so: with a callback, always
+        expected = range(1, most + 1)
+    if name == "newton-cg":  # after its steps, which take some passes of conjugate gradients each
+        assert 1 < runs[0].size < 30 and (np.diff(runs[0]) >= 1).all()
+        return
     np.testing.assert_array_equal(runs[0], expected)
 
 

@@ -140,7 +140,7 @@ def means(matrix: Matrix, b: np.ndarray, weights: np.ndarray | None) -> np.ndarr
     if not matrix.is_dense:
         return np.zeros(d + 1)
     w = np.ones(n) if weights is None else weights
-    return np.append(dense_view(matrix).T @ w, np.sum(w * b)) / w.sum()
+    return np.append(as_scipy(matrix).T @ w, np.sum(w * b)) / w.sum()
 
 
 def moments(
@@ -154,19 +154,11 @@ def moments(
     n = matrix.shape[0]
     count = n if rows is None else rows.size
     if matrix.is_dense:
-        products = _dense_products(dense_view(matrix), b, weights, shift, rows)
+        products = _dense_products(as_scipy(matrix), b, weights, shift, rows)
     else:
         products = _sparse_products(matrix, b, weights, rows)
     sizes = np.sqrt(np.maximum(products.diagonal()[:-1], 0.0))
     return Moments(products, shift, sizes, count)
-
-
-def dense_view(matrix: Matrix) -> np.ndarray:
-    """Rows or columns as they came, without a copy."""
-    if matrix.by_columns:
-        n, d = matrix.shape
-        return matrix.columns.data.reshape(d, n).T
-    return as_scipy(matrix)
 
 
 def _dense_products(A, b, weights, shift, rows) -> np.ndarray:

@@ -21,10 +21,9 @@ def expand_rows(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend):
     """y = phi'(z), p = weight y, bend = weight phi''(z); returns their sum, sum weight phi(z)."""
     if code == LOGISTIC:
         total, curvature = _expand_logistic(z, b, weight, y, bend)
-    elif code == QUADRATIC:
-        total, curvature = _expand_quadratic(alpha, epsilon, lo, hi, z, b, weight, y, bend)
-    elif code == MARGIN:
-        total, curvature = _expand_margin(alpha, epsilon, lo, hi, z, b, weight, y, bend)
+    elif code == QUADRATIC or code == MARGIN:
+        margin = code == MARGIN
+        total, curvature = _expand_quadratic(margin, alpha, epsilon, lo, hi, z, b, weight, y, bend)
     else:
         total, curvature = _expand(code, alpha, epsilon, lo, hi, z, b, weight, y, bend)
     for i in range(np.uint64(z.shape[0])):
@@ -44,21 +43,11 @@ def _expand(code, alpha, epsilon, lo, hi, z, b, weight, y, bend):
 
 
 @jit(fastmath=FAST)
-def _expand_quadratic(alpha, epsilon, lo, hi, z, b, weight, y, bend):
+def _expand_quadratic(margin, alpha, epsilon, lo, hi, z, b, weight, y, bend):
     total = curvature = 0.0
+    code = MARGIN if margin else QUADRATIC  # and none of the others
     for i in range(np.uint64(z.shape[0])):
-        value, y[i], second = expand(QUADRATIC, alpha, epsilon, lo, hi, z[i], b[i])
-        bend[i] = _visible(weight[i] * second)
-        total += weight[i] * value
-        curvature += bend[i]
-    return total, curvature
-
-
-@jit(fastmath=FAST)
-def _expand_margin(alpha, epsilon, lo, hi, z, b, weight, y, bend):
-    total = curvature = 0.0
-    for i in range(np.uint64(z.shape[0])):
-        value, y[i], second = expand(MARGIN, alpha, epsilon, lo, hi, z[i], b[i])
+        value, y[i], second = expand(code, alpha, epsilon, lo, hi, z[i], b[i])
         bend[i] = _visible(weight[i] * second)
         total += weight[i] * value
         curvature += bend[i]

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...data.columns import as_scipy
 from ...kernels.gram_path import gram_path
-from ...linalg.moments import dense_view
 from ..base import Solver
 
 #: Columns that come in at a time, at least.
@@ -75,7 +75,7 @@ class GramWorkingSet(Solver):
         self.u, self.looked, self.begun = np.zeros(problem.d), False, False
         self.mass = float(problem.n if problem.weights is None else problem.weights.sum())
         self.level = 0.0  # of the set that is being solved: not a state
-        self._data = dense_view(problem.matrix)
+        self._data = as_scipy(problem.matrix)
 
     @property
     def x(self):
