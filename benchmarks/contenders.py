@@ -1,9 +1,10 @@
 """Who can run in the race, and how each is asked for a given tolerance.
 
 A peer is a function from a :class:`~judge.Task` and a tolerance to coefficients.  All are given
-the same arrays and told: no intercept, one thread, as many iterations as it takes.  Libraries are
-imported inside the functions: each peer runs in a process of its own, and one that is not
-installed is reported, not missed.
+the same arrays and told: one thread, as many iterations as it takes, and an intercept only where
+the task has one.  Libraries are imported inside the functions: each peer runs in a process of its
+own, and one that is not installed is reported, not missed.  The peers of the models with penalties
+and losses of their own are in ``model_peers.py``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from judge import Task
+from judge import QUANTILE, Task
 
 FOREVER = 10**7
 
@@ -31,7 +32,8 @@ class Peer:
     """A contender: its library, the kinds of problem it takes, and its ladder of tolerances.
 
     ``refuses`` gives the reason why it cannot take a task of its kind, or None; ``warm`` the
-    options of the warm-up that make it compile what the task will need.
+    options of the warm-up that make it compile what the task will need; ``prepare`` the task in
+    the format that it works in, outside its time.
     """
 
     name: str
@@ -41,6 +43,19 @@ class Peer:
     ladder: tuple[float, ...]
     refuses: Callable[[Task], str | None] = lambda task: None
     warm: Callable[[Task], dict[str, Any]] = lambda task: {}
+    prepare: Callable[[Task], Task] = lambda task: task
+
+
+def pose(task: Task):
+    """The task as a user of adacoord writes it."""
+    import adacoord as ac
+
+    loss = ac.losses.Quantile(QUANTILE) if task.loss == "quantile" else task.loss
+    how: dict[str, Any] = {"intercept": task.intercept, "positive": task.positive}
+    if task.l21 > 0.0:
+        how["l21"] = task.l21
+        how["groups"] = None if task.size == 1 else np.arange(task.d) // task.size
+    return ac.Problem(task.A, task.b, loss=loss, l1=task.l1, l2=task.l2, **how)
 
 
 def ours(task: Task, tol: float, *, solver: str = "auto", limit: float = np.inf):
@@ -48,9 +63,8 @@ def ours(task: Task, tol: float, *, solver: str = "auto", limit: float = np.inf)
     import adacoord as ac
 
     end = time.process_time() + limit
-    problem = ac.Problem(task.A, task.b, loss=task.loss, l1=task.l1, l2=task.l2)
     r = ac.solve(
-        problem,
+        pose(task),
         solver,
         tol=tol,
         max_passes=FOREVER,
@@ -62,7 +76,7 @@ def ours(task: Task, tol: float, *, solver: str = "auto", limit: float = np.inf)
         "solver": r.solver,
         "certified": r.converged,
     }
-    return r.x, told
+    return (np.append(r.x, r.intercept) if task.intercept else r.x), told
 
 
 # ---- scikit-learn -------------------------------------------------------------------------
@@ -299,10 +313,9 @@ def no_such(kind: str) -> Callable[[Task], str]:
 
 def chosen(task: Task) -> dict[str, Any]:
     """What ``auto`` takes for the task; for 200 rows of it, it may take another."""
-    from adacoord import Problem
     from adacoord.auto.rule import choose
 
-    return {"solver": choose(Problem(task.A, task.b, loss=task.loss, l1=task.l1, l2=task.l2))}
+    return {"solver": choose(pose(task))}
 
 
 OURS = Peer("adacoord", "adacoord", "any", ours, (1e-6,), warm=chosen)

@@ -1,19 +1,24 @@
 r"""The problems of the race, and the judge: an objective that belongs to no contender.
 
-.. math:: P(x) = \frac1n \sum_i \phi(a_i^T x, b_i) + l_1 |x|_1 + \frac{l_2}{2} |x|_2^2
+.. math:: P(x) = \frac1n \sum_i \phi(a_i^T x, b_i) + l_1 |x|_1 + \frac{l_2}{2} |x|_2^2 +
+    l_{21} \sum_G \sqrt{|G|} |x_G|_2
 
-with a column of x per class for the multinomial loss, in float64, with NumPy and SciPy alone.  A
-contender hands over its coefficients; what it believes about its own objective counts for nothing.
+with a column of x per class or target, in float64, with NumPy and SciPy alone.  A contender hands
+over its coefficients, the intercept last where there is one; what it believes about its own
+objective counts for nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlogy
+
+#: The quantile that is regressed.
+QUANTILE = 0.8
 
 
 def hinge(z: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -28,23 +33,54 @@ def squared(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     return 0.5 * (z - b) ** 2
 
 
+def poisson(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Half the deviance, as gamma's: 0 is the least, so that a share of it means something."""
+    with np.errstate(over="ignore"):
+        return np.exp(z) - b * z - b + xlogy(b, b)
+
+
+def gamma(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return z + b * np.exp(-z) - np.log(b) - 1.0
+
+
+def quantile(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.maximum(QUANTILE * (b - z), (1.0 - QUANTILE) * (z - b))
+
+
 def multinomial(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     return logsumexp(z, axis=1) - z[np.arange(b.size), b]
 
 
-VALUE = {"hinge": hinge, "logistic": logistic, "squared": squared, "multinomial": multinomial}
+VALUE = {
+    "hinge": hinge,
+    "logistic": logistic,
+    "squared": squared,
+    "poisson": poisson,
+    "gamma": gamma,
+    "quantile": quantile,
+    "multinomial": multinomial,
+}
 
 
 @dataclass(frozen=True)
 class Task:
-    """Data as a user has them (CSR, or a dense C-ordered array), a loss and one penalty."""
+    """Data as a user has them (CSR, CSC or a dense array), a loss and its penalty.
+
+    ``l1`` may hold a weight per column; ``size`` columns are a group, under ``l21``; several
+    targets are columns of ``b``.
+    """
 
     name: str
     A: Any
     b: np.ndarray
     loss: str
-    l1: float = 0.0
+    l1: Any = 0.0
     l2: float = 0.0
+    l21: float = 0.0
+    size: int = 1
+    positive: bool = False
+    intercept: bool = False
 
     @property
     def n(self) -> int:
@@ -56,46 +92,71 @@ class Task:
 
     @property
     def width(self) -> int:
-        """Columns of x: classes, or 1."""
+        """Columns of x: classes, or targets, or 1."""
+        if self.b.ndim == 2:
+            return self.b.shape[1]
         return int(self.b.max()) + 1 if self.loss == "multinomial" else 1
 
     @property
     def kind(self) -> str:
-        """hinge, logistic, lasso, ridge, multinomial or l1-logistic: what decides who can run."""
+        """hinge, logistic, lasso, ...: what decides who can run."""
+        if self.l21 > 0.0:
+            return "multitask" if self.b.ndim == 2 else "group lasso"
         if self.loss == "squared":
+            if np.ndim(self.l1) > 0:
+                return "adaptive lasso"
+            if self.positive:
+                return "nnls"
             return "lasso" if self.l1 > 0.0 else "ridge"
-        return f"l1-{self.loss}" if self.l1 > 0.0 else self.loss
+        return f"l1-{self.loss}" if np.max(self.l1) > 0.0 else self.loss
 
     @property
     def C(self) -> float:
         """liblinear's: the sum of the losses times C, against |x|_1 or |x|^2/2."""
         return 1.0 / (self.n * (self.l1 + self.l2))
 
+    @property
+    def group_weights(self) -> np.ndarray:
+        return np.full(self.d // self.size, np.sqrt(self.size))
+
     def objective(self, x: np.ndarray) -> float:
-        """P(x) in float64; inf where ``x`` is not a vector of finite numbers."""
+        """P(x) in float64; inf where ``x`` is not a vector of finite numbers, or not allowed."""
         x = np.asarray(x, dtype=np.float64).reshape(-1)
-        if x.size != self.d * self.width:
+        if x.size != (self.d + self.intercept) * self.width:
             raise ValueError(f"{x.size} coefficients: {self.name} has {self.d} columns")
-        if self.loss == "multinomial":
-            x = x.reshape(self.d, self.width)
         if not np.isfinite(x).all():
             return np.inf
-        loss = VALUE[self.loss](self.A @ x, self.b)
-        penalty = self.l1 * np.sum(np.abs(x)) + 0.5 * self.l2 * np.sum(x * x)
-        return float(np.mean(loss) + penalty)
+        x, c = x[: self.d * self.width], x[self.d * self.width :]
+        if self.positive and x.min() < 0.0:
+            return np.inf
+        if self.width > 1:
+            x = x.reshape(self.d, self.width)
+        z = self.A @ x
+        loss = VALUE[self.loss](z + c if self.intercept else z, self.b)
+        penalty = np.sum(self.l1 * np.abs(x)) + 0.5 * self.l2 * np.sum(x * x)
+        if self.l21 > 0.0:
+            norms = np.linalg.norm(x.reshape(self.d // self.size, -1), axis=1)
+            penalty += self.l21 * np.sum(self.group_weights * norms)
+        return float(np.sum(loss) / self.n + penalty)
 
     def small(self, rows: int = 200) -> Task:
         """Some rows of all classes, the same formats: what JIT compilers are warmed up on."""
         if self.loss == "multinomial":
             parts = [self.b == k for k in range(self.width)]
         else:
-            parts = [self.b < 0.0, self.b >= 0.0]
+            first = self.b if self.b.ndim == 1 else self.b[:, 0]
+            parts = [first < 0.0, first >= 0.0]
         each = max(2, rows // len(parts))
         kept = np.sort(np.concatenate([np.flatnonzero(part)[:each] for part in parts]))
         A, b = self.A[kept], self.b[kept]
-        share = 0.1 * largest_l1(A, b, self.loss) if self.l1 > 0.0 else 0.0
-        l2 = 1.0 / kept.size if self.l2 > 0.0 else 0.0
-        return Task(f"{kept.size} rows of {self.name}", A, b, self.loss, share, l2)
+        if not sparse.issparse(A) and self.A.flags.f_contiguous:
+            A = np.asfortranarray(A)
+        some = replace(self, name=f"{kept.size} rows of {self.name}", A=A, b=b)
+        if self.kind in ("lasso", "l1-logistic"):
+            return replace(some, l1=0.1 * largest_l1(A, b, self.loss))
+        if self.kind in ("hinge", "logistic", "ridge", "multinomial"):
+            return replace(some, l2=1.0 / kept.size)
+        return replace(some, l1=10.0 * self.l1, l2=10.0 * self.l2, l21=3.0 * self.l21)
 
 
 def largest_l1(A: Any, b: np.ndarray, loss: str) -> float:

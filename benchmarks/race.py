@@ -2,6 +2,7 @@
 
     ADACOORD_DATA=... python benchmarks/race.py [--only TEXT] [--solver NAME] [--cap SECONDS]
                                                 [--peers NAMES] [--json FILE] [--quick]
+    python benchmarks/race.py --models [--seed N]    # the rest as above, but --quick
 
 Every peer climbs its own ladder of tolerances, each rung a fit from scratch, and is timed by its
 cheapest rung whose objective (`judge.py`, float64) is within 1e-6 of the best that anybody has
@@ -11,8 +12,8 @@ is the ratio by the peers' own rule: our cheapest rung of 1e-2 to 1e-6, each wit
 it asks for, whose objective is within 1e-6.  All get the same arrays
 (unit rows, or columns of mean 0 and deviation 1; no intercept) and one thread; each runs in a
 process of its own, warmed up on 200 rows of the data.  Seconds are CPU seconds, which depend less
-on what else the machine does (wall-clock seconds are in the JSON file); fits under a second take
-the least of three, in turns.
+on what else the machine does (wall-clock seconds are in the JSON file); fits under two seconds
+take the least of three, in turns.
 
 A fit is stopped at the cap (after the fastest peer so far is known: at 5 times its seconds, but
 not under 5 s); a ladder ends after 3 times as much.  What was stopped is written "> seconds", a
@@ -36,16 +37,21 @@ from typing import Any
 
 import numpy as np
 
+import models
 from contenders import OURS, PEERS, Peer
 from judge import Task, largest_l1, unit_rows
+from model_peers import MODEL_PEERS
 from workers import ONE_THREAD, Failed, Late, Worker
 
+EVERYBODY = (*PEERS, *MODEL_PEERS)
 TOLERANCE = 1e-6
 #: Our other rungs, for the ratio by the peers' rule.
 LOOSER = (1e-2, 1e-3, 1e-4, 1e-5)
 #: A peer this many times slower than the fastest cannot be the best: no need to know by how much.
 SLOWER = 5.0
 SHORTEST_CAP = 5.0
+#: Fits under so many seconds are repeated: the first may have compiled what 200 rows did not need.
+SHORT = 2.0
 #: The whole ladder of a peer may take so many times the cap of one rung.
 LADDER = 3.0
 
@@ -182,7 +188,7 @@ class Race:
         self.task, self.path, self.workers, self.cap = task, path, workers, cap
         self.options = {OURS.name: {"solver": solver}}
         self.ours, self.looser = Entry(OURS), Entry(OURS)
-        self.peers = [Entry(peer) for peer in PEERS if peer.kind == task.kind]
+        self.peers = [Entry(peer) for peer in EVERYBODY if peer.kind == task.kind]
         for entry in self.peers:
             if libraries and entry.peer.library not in libraries:
                 entry.stopped = "left out by --peers"
@@ -288,12 +294,12 @@ class Race:
         return self.workers[name]
 
     def repeat(self) -> None:
-        """Twice more for fits under a second, in turns."""
+        """Twice more for short fits, in turns."""
         best = self.best
         for _ in range(2):
             for entry in (self.ours, self.looser, *self.peers):
                 rung = entry.winner(best)
-                if rung and rung["seconds"] < 1.0:
+                if rung and rung["seconds"] < SHORT:
                     with suppress(Late, Failed):  # what it has shown once stands
                         fit = self.fit(entry, rung["tol"], self.cap)
                         rung["seconds"] = min(rung["seconds"], fit.seconds)
@@ -409,34 +415,44 @@ def main() -> None:
         metavar="NAMES",
         help="only these libraries, such as sklearn,celer (default: all)",
     )
-    parser.add_argument("--json", metavar="FILE", help="write all figures there")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write all figures there; problems that it has are not run"
+    )
     parser.add_argument("--quick", action="store_true", help="12 of the 36 problems")
+    parser.add_argument("--models", action="store_true", help="the problems of models.py")
+    parser.add_argument("--seed", type=int, default=0, help="of the data of --models (default: 0)")
     args = parser.parse_args()
     if not os.environ.get("ADACOORD_DATA"):
         sys.exit("set ADACOORD_DATA to the folder of the data sets")
     os.environ.update(ONE_THREAD)
-    cases = [
-        case for case in CASES if args.only in title(*case[:3]) and (case[4] or not args.quick)
-    ]
+    cases = [(*case[:4], case[4] or not args.quick, title(*case[:3])) for case in CASES]
+    if args.models:
+        cases = [(*case, True, models.title(*case[:3])) for case in models.MODELS]
+    names = [case[5] for case in cases]
+    cases = [case for case in cases if args.only in case[5] and case[4]]
     if not cases:
         sys.exit(
-            f"--only {args.only}: no problem has that in its name; there are "
-            + ", ".join(title(*case[:3]) for case in CASES)
+            f"--only {args.only}: no problem has that in its name; there are {', '.join(names)}"
         )
     libraries = tuple(filter(None, args.peers.split(",")))
-    unknown = sorted(set(libraries) - {peer.library for peer in PEERS})
+    unknown = sorted(set(libraries) - {peer.library for peer in EVERYBODY})
     if unknown:
         sys.exit(
             f"--peers {unknown[0]}: not a peer; use some of "
-            + ", ".join(sorted({peer.library for peer in PEERS}))
+            + ", ".join(sorted({peer.library for peer in EVERYBODY}))
         )
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = kept(args.json)
+    done = {row["problem"] for row in rows}
+    cases = [case for case in cases if case[5] not in done]
     workers: dict[str, Worker] = {}
     group = None
     print(HEAD, flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        for number, (kind, data, strength, goal, _) in enumerate(cases):
-            task = make_task(kind, data, strength)
+        for number, (kind, data, strength, goal, *_) in enumerate(cases):
+            if args.models:
+                task = models.make_model(kind, data, strength, args.seed)
+            else:
+                task = make_task(kind, data, strength)
             if (kind, data) != group:  # other kernels, other formats: start and warm up anew
                 close(workers)
                 group = (kind, data)
@@ -453,7 +469,23 @@ def main() -> None:
     print("\n" + HEAD)
     for row in rows:
         print(line(row))
-    print(f"{sum(row['met'] for row in rows)} of {len(rows)} goals met")
+    print(f"{sum(row['met'] for row in rows)} of {len(rows)} goals met; {summary(rows)}")
+
+
+def kept(path: str | None) -> list[dict[str, Any]]:
+    """The rows of a race that was cut short: it takes longer than some machines are up."""
+    if path is None:
+        return []
+    print(f"finished problems are kept in {path}; remove it to run them again")
+    return json.loads(Path(path).read_text()) if Path(path).exists() else []
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """Of the ratios, where one is known or bounded from above."""
+    ratios = [row["ratio"] for row in rows if row["bound"] in ("", "<")]
+    if not ratios:
+        return "no ratio is known"
+    return f"geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
 
 
 def close(workers: dict[str, Worker]) -> None:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from contenders import OURS, PEERS, Peer
+from model_peers import MODEL_PEERS
 
 #: Inherited by the workers, who import NumPy only after it is set.
 ONE_THREAD = dict.fromkeys(
@@ -125,13 +126,15 @@ def serve(pipe: Connection, name: str, kind: str) -> None:
     for stream in (1, 2):  # liblinear and cyanure print from C
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     warnings.simplefilter("ignore")
-    (peer,) = [p for p in (OURS, *PEERS) if p.name == name and p.kind in (kind, "any")]
+    (peer,) = [
+        p for p in (OURS, *PEERS, *MODEL_PEERS) if p.name == name and p.kind in (kind, "any")
+    ]
     task = None
     while True:
         what, *rest = pipe.recv()
         try:
             if what == "warm":
-                task = read(rest[0])
+                task = peer.prepare(read(rest[0]))
                 small = task.small()
                 started = time.process_time()
                 importlib.import_module(peer.library)
@@ -144,7 +147,7 @@ def serve(pipe: Connection, name: str, kind: str) -> None:
                 # tightest may take minutes.
                 peer.fit(small, peer.ladder[len(peer.ladder) // 2], **options)
             elif what == "task":
-                answer, task = None, read(rest[0])
+                answer, task = None, peer.prepare(read(rest[0]))
             else:
                 answer = timed(peer, task, *rest)
             pipe.send(("value", answer))

@@ -1,4 +1,8 @@
-"""A lasso path on real data, with a proof of optimality at every point.
+"""
+A certified lasso path
+======================
+
+A lasso path on real data, with a proof of optimality at every point.
 
 Ten measurements of 442 diabetes patients predict how the disease went on: as the penalty falls,
 one coefficient after the other enters.  Every point of the path carries its own duality gap.

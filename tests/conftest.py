@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import os
+import signal
 import stat
 import sys
 from functools import cache
@@ -15,6 +16,10 @@ import pytest
 # before SciPy is imported: scikit-learn's checks of array API input run only with it
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 from scipy import sparse
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell starts what it puts into the background so, and Ctrl-C is tested
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +58,7 @@ def make_data():
             "classification": np.where(z > 0, 1.0, -1.0),
             "regression": z,
             "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3))),
+            "positive": np.exp(np.clip(0.3 * z, -3, 3)),
         }[task]
         if task == "classification":
             b[:2] = 1.0, -1.0

@@ -72,7 +72,7 @@ PROBLEMS = {
     "b inf": ({"b": changed(B, 1, INF)}, "b has the value inf at position 1: .*finite"),
     "b short": ({"b": B[:3]}, r"b has shape \(3,\): A has 4 rows"),
     "b 2-D": ({"b": A}, r"b has shape \(4, 2\): A has 4 rows, so b must have shape \(4,\)"),
-    "b None": ({"b": None}, r"b has shape \(\): "),
+    "b None": ({"b": None}, "b=None: these data bring no targets"),
     "b strings": ({"b": list("abab")}, "b has dtype <U1: .*encode labels"),
     "b complex": ({"b": B + 1j}, "b has dtype complex128: "),
     "b ragged": ({"b": RAGGED}, "^b .*"),
@@ -97,7 +97,28 @@ PROBLEMS = {
     "l2 string": ({"l2": "a"}, "l2='a': .*number"),
     "l2 None": ({"l2": None}, "l2=None: .*number"),
     "l1 bool": ({"l1": True}, "l1=True: .*number"),
-    "l2 array": ({"l2": np.ones(2)}, r"l2=array\(\[1., 1.\]\): .*number"),
+    "l2 too long": ({"l2": np.ones(3)}, r"l2 has shape \(3,\): A has 2 columns, .*shape \(2,\)"),
+    "l2 2-D": ({"l2": np.ones((1, 2))}, r"l2 has shape \(1, 2\): A has 2 columns"),
+    "l1 negative": ({"l1": [0.1, -2.0]}, "l1 has the value -2 at position 1: .*zero or more"),
+    "l1 nan inside": ({"l1": [NAN, 0.1]}, "l1 has the value nan at position 0: .*finite"),
+    "l1 strings": ({"l1": ["a", "b"]}, "l1 has dtype <U1: .*real numbers"),
+    "l1 too small": ({"l1": [1.0, 1e-200]}, "l1=1e-200: a penalty must be 0 or between"),
+    "lower > upper": ({"lower": 1.0, "upper": 0.0}, "lower=1 is above upper=0 at position 0: "),
+    "lower nan": ({"lower": [0.0, NAN]}, "lower has the value nan at position 1: .*number"),
+    "lower inf": ({"lower": INF}, "lower has the value inf at position 0: .*-inf for none"),
+    "upper -inf": ({"upper": [-INF, 1.0]}, "upper has the value -inf at position 0: "),
+    "upper short": ({"upper": [1.0]}, r"upper has shape \(1,\): A has 2 columns"),
+    "upper string": ({"upper": "one"}, "upper='one': a bound must be a number"),
+    "positive, upper": ({"upper": -1.0, "positive": True}, "upper has the value -1: .*positive"),
+    # the offset
+    "offset nan": ({"offset": changed(B, 2, NAN)}, "offset has the value nan at position 2: "),
+    "offset inf": ({"offset": changed(B, 0, INF)}, "offset has the value inf at position 0: "),
+    "offset short": ({"offset": [1.0]}, r"offset has shape \(1,\): A has 4 rows"),
+    "offset strings": ({"offset": list("abcd")}, "offset has dtype <U1"),
+    "offset huge": (
+        {"offset": changed(B, 1, 1e200)},
+        r"offset has the value 1e\+200 at position 1",
+    ),
     # the loss
     "loss unknown": ({"loss": "hinges"}, "loss='hinges': not a loss; use one of absolute, "),
     "loss None": ({"loss": None}, "loss=None: not a loss"),
@@ -143,7 +164,7 @@ SOLVES = {
     "option": ({"solver": "dcd", "alpha": 0.5}, 'alpha=0.5: solver="dcd" has no such option'),
     "option spdc": (
         {"momentum": 0.9},
-        "momentum=0.9: .*takes alpha, batch_size, delta, delta_passes, kappa, rho, sampling, steps",
+        "momentum=0.9: .*takes alpha, .*delta, delta_passes, .*sampling, steps, .*weights",
     ),
     "sampling": ({"sampling": "random"}, "sampling='random': .*\"weighted\""),
     "sampling None": ({"sampling": None}, 'sampling=None: .*"uniform"'),
@@ -172,7 +193,6 @@ SOLVES = {
         f"delta {v}": ({"sampling": "adaptive", "delta": v}, r"delta=.*two numbers in \[0, 1\)")
         for v in (
             "ab",
-            None,
             0.5,
             (0.2, 1.0),
             (-0.1, 0.5),
@@ -201,7 +221,7 @@ SOLVES = {
         {"sampling": "adaptive", "steps": "theory", "rho": 1.0},
         "rho=1.0 with steps='theory': it is for steps=\"theory2\"",
     ),
-    "kappa uniform": ({"kappa": 1.0}, "kappa=1.0, .*with sampling='uniform': .*\"adaptive\""),
+    "kappa uniform": ({"kappa": 1.0}, "kappa=1.0 with sampling='uniform': .*\"adaptive\""),
     "delta weighted": ({"delta": (0.1, 0.5), "sampling": "weighted"}, r"delta=\(0.1, 0.5\).*weigh"),
     **{
         f"{s} kappa {k}": (
@@ -224,6 +244,40 @@ SOLVES = {
         f"{s} batch_size 5": ({"solver": s, "batch_size": 5}, "batch_size=5: A has 4 rows; use")
         for s in ("spdc", "adaspdc")
     },
+    "delta lipschitz batch": (
+        {"delta": (0.2, 0.8), "sampling": "lipschitz", "batch_size": 2},
+        r"batch_size=2 with delta=\(0.2, 0.8\): .*use batch_size=1, or alpha",
+    ),
+    "delta lipschitz alpha": (
+        {"delta": (0.2, 0.8), "sampling": "lipschitz", "alpha": 0.5},
+        r"alpha=0.5 and delta=\(0.2, 0.8\), .*: give the share that stays or the one that grows",
+    ),
+    "delta_passes lipschitz": (
+        {"delta_passes": 3, "sampling": "lipschitz"},
+        'delta_passes=3 with sampling="lipschitz": its share is constant unless delta is given',
+    ),
+    "kappa lipschitz": (
+        {"kappa": 1.0, "sampling": "lipschitz", "delta": (0.2, 0.8)},
+        "kappa=1.0 with sampling='lipschitz': .*\"adaptive\"",
+    ),
+    **{
+        f"weights {v}": (
+            {"sampling": "adaptive", "weights": v},
+            r"weights=.*: spdc takes \"averaged\" or \"last\"",
+        )
+        for v in ("latest", None, True)
+    },
+    **{
+        f"weights {s}": (
+            {"sampling": s, "weights": "last"},
+            f"weights='last' with sampling='{s}': it is for sampling=\"adaptive\"",
+        )
+        for s in ("uniform", "lipschitz", "weighted", "ideal")
+    },
+    "dspdc multiplier": (
+        {"solver": "dspdc", "multiplier": 2.0},
+        'multiplier=2.0 with steps=\'practical\': it is for steps="printed" or "constant"',
+    ),
     "delta_passes uniform": ({"delta_passes": 3}, "delta_passes=3 with sampling='uniform'"),
     **{
         f"adaspdc batch_size {k}": (
@@ -233,7 +287,8 @@ SOLVES = {
         for k in (0, 1.5, True, "a", None, INF)
     },
     **{
-        f"groups {name}": ({"solver": "adaspdc", "groups": g}, message)
+        f"{s} groups {name}": ({"solver": s, "groups": g}, message)
+        for s in ("spdc", "adaspdc")
         for name, g, message in (
             ("short", [0, 1], r"groups of shape \(2,\): .*each of the 4 rows"),
             ("2-D", np.zeros((4, 1)), r"groups of shape \(4, 1\): .*one label for each"),
@@ -246,6 +301,21 @@ SOLVES = {
         {"solver": "adaspdc", "sampling": "uniform"},
         "sampling='uniform': solver=\"adaspdc\" .*takes batch_size, groups",
     ),
+    **{
+        f"direct {s}": (
+            {"solver": "spdc", "kinks": "direct", "sampling": s},
+            f'kinks="direct" with sampling=\'{s}\': .*use sampling="uniform"',
+        )
+        for s in ("adaptive", "ideal")
+    },
+    **{
+        f"{s} kinks {k!r}": (
+            {"solver": s, "kinks": k},
+            r'kinks=.*: it must be "continuation" .* or "direct"',
+        )
+        for s in ("spdc", "adaspdc")
+        for k in ("smooth", None, 1)
+    },
     "tol < 0": ({"tol": -1e-6}, "tol=-1e-06: .*zero or more"),
     "tol nan": ({"tol": NAN}, "tol=nan: "),
     "tol string": ({"tol": "small"}, "tol='small': .*number"),

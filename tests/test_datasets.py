@@ -6,6 +6,7 @@ import bz2
 import hashlib
 import http.server
 import socket
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -331,7 +332,7 @@ def test_a_folder_that_is_not_there(monkeypatch, tmp_path):
 )
 def test_cache_folders(monkeypatch, tmp_path, platform, variable, tail):
     monkeypatch.delenv("ADACOORD_CACHE", raising=False)
-    monkeypatch.setattr(datasets.sys, "platform", platform)
+    monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setenv(variable, str(tmp_path))
     assert datasets.cache_folder() == tmp_path / tail
 

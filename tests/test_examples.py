@@ -45,6 +45,34 @@ def check_certified_lasso_path(path):
     assert path.coefs[-1].all()
 
 
+def check_the_certificate(points):
+    gaps = [proof.gap for _, proof in points]
+    assert gaps[0] > gaps[1] > 0.01 > 1e-9 > gaps[2]
+
+
+def check_adaptive_lasso(found):
+    (others, off), (fewer, closer) = found["lasso"], found["adaptive lasso"]
+    assert fewer < 0.5 * others
+    assert closer < off
+
+
+def check_exposure_poisson(errors):
+    assert errors["with the offset"] < 0.1 < errors["without"]
+
+
+def check_bounds(result):
+    errors, bounded = result
+    assert errors["from 0 to 1"] < 0.5 * errors["least squares"]
+    assert bounded.relative_gap <= 1e-10
+
+
+def check_group_lasso(result):
+    kept, model = result
+    assert {0, 3, 5} <= set(kept["group lasso"]) and kept["group lasso"].size < 8
+    assert kept["group lasso"].size <= kept["lasso"].size
+    assert model.relative_gap_ <= 1e-8
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_example(name, capsys):
     result = load(name).main()
@@ -52,7 +80,8 @@ def test_example(name, capsys):
     assert capsys.readouterr().out
 
 
-def test_the_lasso_path_is_drawn(tmp_path):
+@pytest.mark.parametrize("name", NAMES)
+def test_every_example_draws(name, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
-    load("certified_lasso_path").main(tmp_path / "path.png")
-    assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")
+    load(name).main(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

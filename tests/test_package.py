@@ -60,6 +60,6 @@ def test_dependencies_are_the_declared_few():
     core = {r.split(">")[0].split(";")[0].strip() for r in requires("adacoord") if "extra" not in r}
     # threadpoolctl comes with scikit-learn; newton holds BLAS to one thread by it
     assert core == {"numpy", "scipy", "numba", "scikit-learn", "threadpoolctl", "rich", "typer"}
-    assert {"plot", "dask", "bench", "test", "docs"} == set(
+    assert {"plot", "tables", "dask", "rigorous", "bench", "test", "docs"} == set(
         metadata("adacoord").get_all("Provides-Extra")
     )

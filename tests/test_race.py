@@ -3,6 +3,7 @@
 import pickle
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,11 @@ import adacoord as ac
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from contenders import OURS, PEERS, Peer
+import models
+from contenders import OURS, PEERS, Peer, pose
 from judge import Task, largest_l1, unit_rows
+from model_peers import MODEL_PEERS
+from models import make_model
 from race import CASES, Entry, Race, title
 from workers import Failed, Late, Worker
 
@@ -24,6 +28,10 @@ def tiny(kind: str, dense: bool = False) -> Task:
     A = rng.standard_normal((80, 25)) * (rng.random((80, 25)) < 0.4)
     b = np.where(A @ rng.standard_normal(25) + rng.standard_normal(80) > 0.0, 1.0, -1.0)
     A = unit_rows(A if dense else sparse.csr_matrix(A))
+    if kind in MODELS:
+        sizes = {"group lasso": "80x24x3", "multitask": "80x25x3", "l1-multinomial": "80x25x3"}
+        task = make_model(kind, f"dense {sizes.get(kind, '80x25')}", 10)
+        return task if dense else replace(task, A=sparse.csc_matrix(task.A))
     if kind in ("hinge", "logistic"):
         return Task(kind, A, b, kind, l2=1.0 / (80 * 2.0))
     if kind == "ridge":
@@ -35,11 +43,12 @@ def tiny(kind: str, dense: bool = False) -> Task:
     return Task(kind, A, b, loss, l1=largest_l1(A, b, loss) / 10.0)
 
 
-def as_problem(task: Task) -> ac.Problem:
-    return ac.Problem(task.A, task.b, loss=task.loss, l1=task.l1, l2=task.l2)
-
-
-KINDS = ("hinge", "logistic", "lasso", "ridge", "multinomial", "l1-logistic")
+PLAIN = ("hinge", "logistic", "lasso", "ridge", "multinomial", "l1-logistic")
+MODELS = (
+    *("adaptive lasso", "group lasso", "multitask", "nnls", "poisson", "gamma"),
+    *("l1-poisson", "l1-gamma", "l1-quantile", "l1-multinomial"),
+)
+KINDS = PLAIN + MODELS
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -47,12 +56,20 @@ KINDS = ("hinge", "logistic", "lasso", "ridge", "multinomial", "l1-logistic")
 def test_the_judge_computes_the_objective_of_the_problem(kind, dense):
     task = tiny(kind, dense)
     assert task.kind == kind
-    problem = as_problem(task)
-    for x in np.random.default_rng(0).standard_normal((5, *problem.x_shape)):
-        assert task.objective(x) == pytest.approx(problem.primal(x), rel=1e-14)
-    assert task.objective(np.full(problem.x_shape, np.nan)) == np.inf
-    with pytest.raises(ValueError, match="24 coefficients"):
-        task.objective(np.zeros(24))
+    problem = pose(task)
+    rng = np.random.default_rng(0)
+    saturated = 0.0  # half of a deviance is without what no x changes
+    if task.loss in ("poisson", "gamma"):
+        saturated = np.mean(-problem.loss.conjugate(np.zeros(problem.n), problem.b))
+    for x in 0.1 * rng.standard_normal((5, *problem.x_shape)):
+        x, c = (np.abs(x) if task.positive else x), 0.3 * task.intercept
+        point = np.append(x, c) if task.intercept else x
+        assert task.objective(point) == pytest.approx(problem.primal(x, c) - saturated, rel=1e-12)
+    assert task.objective(np.full(point.shape, np.nan)) == np.inf
+    if task.positive:
+        assert task.objective(-point) == np.inf
+    with pytest.raises(ValueError, match="23 coefficients"):
+        task.objective(np.zeros(23))
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -82,10 +99,18 @@ def reached(task: Task, peer: Peer, best: float) -> float:
 @pytest.fixture(scope="module")
 def best():
     """Certified optima of the tiny problems: nobody may be below, all should be at them."""
-    return {k: ac.solve(as_problem(tiny(k)), tol=1e-9, max_passes=10**5).primal for k in KINDS}
+    found = {}
+    for kind in KINDS:
+        task = tiny(kind)
+        result = ac.solve(pose(task), tol=1e-9, max_passes=10**5)
+        point = np.append(result.x, result.intercept) if task.intercept else result.x
+        found[kind] = task.objective(point)
+    return found
 
 
-RACING = [peer for peer in PEERS if peer.ladder]
+RACING = [peer for peer in (*PEERS, *MODEL_PEERS) if peer.ladder]
+#: Kinds of which some peer takes dense data only.
+DENSE = ("multitask", "nnls")
 #: Ends short of the optimum of some problems at any tolerance (here 1.1e-6); a wrong scale is off
 #: by more than 1e-3, see below.
 INEXACT = {"snapml SVM": 1e-5}
@@ -104,7 +129,8 @@ def test_peers_solve_the_problem_they_are_asked(peer, best):
     with warnings.catch_warnings():  # of other libraries, at import
         warnings.simplefilter("ignore")
         pytest.importorskip(peer.library, reason=f"{peer.library} is not installed")
-    above = reached(tiny(peer.kind), peer, best[peer.kind])
+    task = tiny(peer.kind, dense=peer.kind in DENSE)
+    above = reached(peer.prepare(task), peer, best[peer.kind])
     assert -1e-9 < above < INEXACT.get(peer.name, 1e-6)
 
 
@@ -183,6 +209,10 @@ def test_every_case_has_its_goal_and_its_own_name():
     names = [title(*case[:3]) for case in CASES]
     assert len(set(names)) == len(names) == 36
     assert all(0.0 < case[3] <= 1.0 for case in CASES)
+    names = [models.title(*case[:3]) for case in models.MODELS]
+    assert len(set(names)) == len(names) == 35
+    kinds = {peer.kind for peer in MODEL_PEERS}
+    assert {case[0] for case in models.MODELS} == kinds == set(MODELS)
 
 
 def test_the_readme_names_every_script():

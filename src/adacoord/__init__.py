@@ -25,7 +25,7 @@ pass           n visits of a row
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported on first use: `import adacoord` alone costs next to nothing.
 _HOMES = {
@@ -36,7 +36,9 @@ _HOMES = {
     "Certificate": "api.certify",
     "path": "api.path",
     "Path": "api.path",
+    "config_context": "parallel.config",
     "ConvergenceWarning": "exceptions",
+    "CheckpointWarning": "exceptions",
     **dict.fromkeys(
         (
             "LinearSVC",
@@ -50,21 +52,40 @@ _HOMES = {
             "RidgeCV",
             "LassoCV",
             "ElasticNetCV",
+            "PoissonRegressor",
+            "GammaRegressor",
+            "TweedieRegressor",
+            "QuantileRegressor",
+            "HuberRegressor",
+            "RidgeClassifier",
+            "GroupLasso",
+            "GroupLassoCV",
+            "MultiTaskLasso",
+            "MultiTaskElasticNet",
             "ERMClassifier",
             "ERMRegressor",
         ),
         "estimators",
     ),
+    "enet_path": "estimators.paths",
+    "lasso_path": "estimators.paths",
     "save_model": "io",
     "load_model": "io",
+    "open_store": "io",
 }
-_MODULES = {"datasets": "datasets", "io": "io", "losses": "problem.losses"}
+_MODULES = {
+    "datasets": "datasets",
+    "io": "io",
+    "losses": "problem.losses",
+    "solvers": "solvers",
+}
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import io as io
+    from . import solvers as solvers
     from .api.certify import Certificate as Certificate
     from .api.certify import certify as certify
     from .api.path import Path as Path
@@ -75,6 +96,10 @@ if TYPE_CHECKING:
     from .estimators import ElasticNetCV as ElasticNetCV
     from .estimators import ERMClassifier as ERMClassifier
     from .estimators import ERMRegressor as ERMRegressor
+    from .estimators import GammaRegressor as GammaRegressor
+    from .estimators import GroupLasso as GroupLasso
+    from .estimators import GroupLassoCV as GroupLassoCV
+    from .estimators import HuberRegressor as HuberRegressor
     from .estimators import Lasso as Lasso
     from .estimators import LassoCV as LassoCV
     from .estimators import LinearSVC as LinearSVC
@@ -82,11 +107,22 @@ if TYPE_CHECKING:
     from .estimators import LinearSVR as LinearSVR
     from .estimators import LogisticRegression as LogisticRegression
     from .estimators import LogisticRegressionCV as LogisticRegressionCV
+    from .estimators import MultiTaskElasticNet as MultiTaskElasticNet
+    from .estimators import MultiTaskLasso as MultiTaskLasso
+    from .estimators import PoissonRegressor as PoissonRegressor
+    from .estimators import QuantileRegressor as QuantileRegressor
     from .estimators import Ridge as Ridge
+    from .estimators import RidgeClassifier as RidgeClassifier
     from .estimators import RidgeCV as RidgeCV
+    from .estimators import TweedieRegressor as TweedieRegressor
+    from .estimators.paths import enet_path as enet_path
+    from .estimators.paths import lasso_path as lasso_path
+    from .exceptions import CheckpointWarning as CheckpointWarning
     from .exceptions import ConvergenceWarning as ConvergenceWarning
     from .io import load_model as load_model
+    from .io import open_store as open_store
     from .io import save_model as save_model
+    from .parallel.config import config_context as config_context
     from .problem import Problem as Problem
     from .problem import losses as losses
 

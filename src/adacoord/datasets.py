@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import difflib
 import os
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .cache import cache_folder as base_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,16 +159,7 @@ def names() -> list[str]:
 
 def cache_folder() -> Path:
     """Where downloads are kept."""
-    chosen = os.environ.get("ADACOORD_CACHE")
-    if chosen:
-        return Path(chosen).expanduser() / "datasets"
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "adacoord" / "datasets"
+    return base_folder() / "datasets"
 
 
 def _folder() -> Path | None:

@@ -3,3 +3,7 @@
 
 class ConvergenceWarning(UserWarning):
     """A fit stopped before the gap it was asked for."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint is damaged, or could not be written."""

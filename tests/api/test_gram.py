@@ -104,8 +104,11 @@ def test_every_point_of_a_path_has_its_certificate(name, intercept, keep):
         )
         if keep:
             result = found.results[k]
+            # up to 1e-11 of P is taken off D for rounding; and u, which y is scaled by to meet l1,
+            # is known to nine digits of 1e6
+            slack = 1e-2 * tol if "1e6" in name else 1e-11
             assert p.gap(result.x, result.y, result.intercept) == pytest.approx(
-                result.gap, rel=1e-6, abs=known * result.primal
+                result.gap, rel=1e-6, abs=slack * result.primal
             )
             assert result.history.gap[-1] == result.gap and result.solver in SOLVERS
 

@@ -230,6 +230,7 @@ def test_the_fallback_is_one_that_can(make_data):
     seen = set()
     A, b = make_data(50, 80, 0.3)
     targets = {"classification": b, "regression": b, "count": b + 1.0, "multiclass": (b > 0) * 1}
+    targets["positive"] = b + 2.0
     known = ac.losses.LOSSES | ac.losses.BLOCK_LOSSES
     for (name, loss), l1, l2, positive in itertools.product(
         known.items(), (0.0, 0.01), (0.0, 1e-6, 0.1), (False, True)

@@ -23,7 +23,7 @@ def adacoord(*args, **kwargs) -> subprocess.CompletedProcess:
     )
 
 
-def inside(*args, cwd=".") -> SimpleNamespace:
+def inside(*args, cwd=".", stdin=b"") -> SimpleNamespace:
     """The same within this process, which is faster where a process of its own does not matter."""
     out, err = io.StringIO(), io.StringIO()
     with (
@@ -34,6 +34,7 @@ def inside(*args, cwd=".") -> SimpleNamespace:
         pytest.raises(SystemExit) as ended,
     ):
         m.setattr(sys, "argv", ["adacoord", *map(str, args)])
+        m.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         main()
     return SimpleNamespace(
         returncode=ended.value.code or 0, stdout=out.getvalue(), stderr=err.getvalue()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -184,7 +187,8 @@ def test_bad_input_is_one_line_and_exit_2(files, arguments, message):
     done = inside(*arguments, cwd=folder)
     assert done.returncode == 2
     assert [p for p in sorted(folder.iterdir()) if p.name != "reproduction"] == before
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("Problem(")]
+    said = ("Problem(", "Training ")
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(said)]
     assert len(lines) == 1
     assert message in lines[0]
     assert "Traceback" not in done.stderr
@@ -322,6 +326,28 @@ def test_usage_error_is_exit_2():
     done = adacoord("fit")
     assert done.returncode == 2
     assert "Missing argument" in done.stderr
+
+
+def test_version():
+    done = inside("--version")
+    assert (done.returncode, done.stdout) == (0, f"adacoord {ac.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "typed, offered", [("adacoord cert", "certify"), ("adacoord fit --class", "--class-weight")]
+)
+def test_the_tab_key(typed, offered):
+    completing = {"_ADACOORD_COMPLETE": "complete_bash", "COMP_WORDS": typed}
+    completing["COMP_CWORD"] = str(typed.count(" "))
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'adacoord'; import adacoord.__main__"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **completing},
+    )
+    assert done.stdout.split() == [offered], done.stderr
+    assert "--install-completion" in inside("--help").stdout
 
 
 def test_nothing_lower_imports_the_command_line():

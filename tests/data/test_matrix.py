@@ -112,14 +112,14 @@ def test_dense_slice_of_rows_is_not_copied():
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_several_columns_take_blocks_of_float32(order, monkeypatch):
     """Never all of the data in float64 at once; and no rows are made of what came by columns."""
-    monkeypatch.setattr("adacoord.data.matrix.BLOCK", 12)
+    monkeypatch.setattr("adacoord.data.matrix.CACHED", 12)
     rng = np.random.default_rng(0)
-    A = np.asarray(rng.standard_normal((11, 5)), dtype=np.float32, order=order)
-    X, V = rng.standard_normal((5, 3)), rng.standard_normal((11, 3))
+    A = np.asarray(rng.standard_normal((150, 5)), dtype=np.float32, order=order)
+    X, V = rng.standard_normal((5, 3)), rng.standard_normal((150, 3))
     matrix = as_matrix(A)
     assert matrix.dot(X) == pytest.approx(A.astype(float) @ X, rel=1e-13)
-    assert matrix.tdot(V) == pytest.approx(A.T.astype(float) @ V, rel=1e-13)
-    assert [len(block) for _, block in matrix._dense_blocks()] == [2] * 5 + [1]
+    assert matrix.tdot(V) == pytest.approx(A.T.astype(float) @ V, rel=1e-12)
+    assert [len(block) for _, block in matrix.dense_blocks(3)] == [64, 64, 22]
     assert order == "C" or "_rows" not in vars(matrix)
 
 
@@ -382,3 +382,81 @@ def test_values_agree_across_forms_and_targets_are_copied():
         assert p.dual(y) == pytest.approx(one.dual(y), rel=1e-12)
     b[:] = 99.0
     assert one.primal(x) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asfortranarray, sparse.csc_matrix])
+def test_columns_give_the_products_of_rows(form, kind, monkeypatch):
+    """Of several vectors, in blocks of rows, and weighted squares: without making the rows."""
+    monkeypatch.setattr("adacoord.data.columns.LONG", 16)
+    rng = np.random.default_rng(0)
+    A = (rng.standard_normal((50, 7)) * (rng.random((50, 7)) < 0.7)).astype(kind)
+    matrix, v, w = as_matrix(form(A)), rng.standard_normal((50, 3)), rng.random(50)
+    np.testing.assert_allclose(matrix.column_squares(w), w @ A.astype(float) ** 2, rtol=1e-12)
+    if matrix.is_dense:
+        np.testing.assert_allclose(matrix.tdot(v), A.astype(float).T @ v, rtol=1e-12)
+        assert matrix.tdot_depth(3) == 16 + 4
+    assert "_rows" not in vars(matrix)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_squares_of_columns(kind):
+    rng = np.random.default_rng(8)
+    A, w = rng.standard_normal((50, 7)) * (rng.random((50, 7)) < 0.6), rng.random(50)
+    m = as_matrix(A if kind == "dense" else sparse.csr_matrix(A))
+    np.testing.assert_allclose(m.column_squares(w), w @ A**2, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_some_columns(form, kind, monkeypatch):
+    """Those wanted as they are among all, whatever else is held; none is made twice."""
+    monkeypatch.setattr("adacoord.data.columns.BLOCK", 16)
+    A = small(50, 9, seed=3).astype(kind)
+    matrix, whole = as_matrix(form(A)), as_matrix(form(A)).columns
+    for wanted, spare in (([], None), ([3, 1], [8]), ([8], None), ([0, 1, 2], [2]), ([1], None)):
+        wanted = np.array(wanted, dtype=np.int64)
+        found = matrix.some_columns(wanted, spare)
+        assert found.has(wanted)
+        for j in wanted:
+            here, there = (slice(int(c.colptr[j]), int(c.colptr[j + 1])) for c in (found, whole))
+            assert (found.data[here] == whole.data[there]).all()
+            if found.rows is not None:
+                assert (found.rows[here] == whole.rows[there]).all()
+                assert found.rows.dtype == whole.rows.dtype
+    if not matrix.by_columns:
+        assert not found.has(np.array([3])) and found.data.dtype == kind
+        assert found.data.size == int(matrix.column_moments[0][:3].sum())
+        assert matrix.some_columns(np.array([0, 2])) is found  # and nothing was made
+        assert "columns" not in vars(matrix)
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, np.asfortranarray, sparse.csr_matrix, sparse.csc_matrix]
+)
+def test_moments_of_columns(form):
+    A, w = small(50, 9, seed=4), np.random.default_rng(5).random(50)
+    matrix = as_matrix(form(A))
+    counts = np.full(9, 50) if matrix.is_dense else np.count_nonzero(A, axis=0)
+    for weight in (np.ones(1), w):
+        sizes, squares, sums = matrix.weighted_moments(weight)
+        v = np.broadcast_to(weight, 50)
+        assert (sizes == counts).all()
+        np.testing.assert_allclose(squares, v @ A**2, rtol=1e-13)
+        np.testing.assert_allclose(sums, v @ A, rtol=1e-12, atol=1e-12)
+    assert (matrix.column_moments[0] == counts).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", [np.asfortranarray, sparse.csc_matrix, np.asarray])
+@pytest.mark.parametrize("shape", [(7,), (7, 3)])
+def test_magnitudes(storage, dtype, shape):
+    """|A| |x|, of columns and of rows, for one x and for several."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((9, 7)).astype(dtype)
+    A[rng.random(A.shape) < 0.3] = 0.0
+    x = rng.standard_normal(shape)
+    x[[1, 4]] = 0.0
+    found = as_matrix(storage(A)).magnitude_dot(x)
+    assert found.dtype == np.float64 and found.shape == (9, *shape[1:])
+    np.testing.assert_allclose(found, np.abs(A.astype(np.float64)) @ np.abs(x), rtol=1e-14)

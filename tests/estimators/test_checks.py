@@ -30,7 +30,15 @@ ESTIMATORS = [
     ac.Ridge(alpha=0.0, positive=True),
     ac.Lasso(alpha=0.1),
     ac.ElasticNet(alpha=0.1),
+    ac.GroupLasso(alpha=0.1, l1_ratio=0.5),
+    ac.GroupLassoCV(alphas=5, cv=3),
+    ac.MultiTaskElasticNet(alpha=0.1),
+    ac.LogisticRegression(l1_ratio=1.0),
     ac.ERMClassifier(loss="multinomial"),
+    ac.PoissonRegressor(l1_ratio=1.0),
+    ac.GammaRegressor(l1_ratio=0.5),
+    ac.TweedieRegressor(power=1.5),
+    ac.QuantileRegressor(quantile=0.8, alpha=0.01),
     ac.LassoCV(alphas=10, cv=3),
     ac.ElasticNetCV(l1_ratio=[0.3, 0.8], alphas=5, cv=3),
     ac.RidgeCV(),
@@ -64,7 +72,7 @@ def test_default_search(estimator, check):
 
 
 def test_every_class_is_checked():
-    assert len(DEFAULTS) == len(NAMES) == 13
+    assert len(DEFAULTS) == len(NAMES) == 23
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)

@@ -126,6 +126,24 @@ def test_numbers_of_alphas(diabetes):
 # ---- RidgeCV ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("shape", [(60, 700), (900, 500)])
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_decomposition_leaves_nothing_to_solve(shape, apart):
+    """Its model of all rows, with weights and several targets, is the start of the last fit."""
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal(shape) * 3.0 + 1.0
+    Y = X[:, :2] + rng.standard_normal((shape[0], 2)) * [0.1, 30.0] + 4.0
+    w = rng.exponential(1.0, shape[0])
+    w[3] = 0.0
+    model = ac.RidgeCV((0.01, 1.0, 1e4), alpha_per_target=apart, tol=1e-6).fit(X, Y, w)
+    assert [int(h.passes[-1]) for h in model.history_] == [0, 0]
+    assert np.max(model.relative_gap_) <= 1e-6
+    for j, alpha in enumerate(np.broadcast_to(model.alpha_, 2)):
+        exact = sk.Ridge(alpha, solver="cholesky").fit(X, Y[:, j], w)
+        np.testing.assert_allclose(model.coef_[j], exact.coef_, rtol=1e-6, atol=1e-8)
+        assert model.intercept_[j] == pytest.approx(exact.intercept_, rel=1e-6)
+
+
 def ridge_data(shape, seed=0, targets=None):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal(shape) * (rng.random(shape) < 0.6) + 0.3

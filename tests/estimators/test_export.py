@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 
 import adacoord as ac
 from adacoord import estimators
+from adacoord.estimators.export import _REGRESSORS
+from adacoord.problem.losses import LOSSES
 
 
 def to_sklearn(model):
@@ -49,8 +52,12 @@ def same(model, data=X):
 def test_every_estimator(name):
     model = getattr(estimators, name)()
     targets = TWO if hasattr(model, "class_weight") else Z
+    if get_tags(model).target_tags.positive_only:
+        targets = np.exp(Z)
+    if name.startswith("MultiTask"):
+        targets = np.column_stack([targets, X[:, 0]])
     other = same(model.fit(X, targets))
-    if not name.startswith(("ERM", "LinearSVCCV")):
+    if not name.startswith(("ERM", "LinearSVCCV", "GroupLasso")):
         assert type(other).__name__ == name.removesuffix("CV")
     assert other.coef_ is not model.coef_
 
@@ -66,6 +73,7 @@ def test_every_estimator(name):
         ac.ERMClassifier("smooth_hinge"),
         ac.LinearSVCCV(Cs=[0.1, 1.0], cv=2),
         ac.LogisticRegressionCV(Cs=[0.1, 1.0], cv=2),
+        ac.RidgeClassifier(),
     ],
 )
 def test_several_classes(model):
@@ -84,14 +92,60 @@ def test_several_classes(model):
         "absolute",
         ac.losses.Quantile(0.9),
         "poisson",
+        "gamma",
+        ac.losses.Tweedie(1.3),
+        "log_cosh",
     ],
 )
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_every_loss_of_regression(loss, fit_intercept):
-    other = same(ac.ERMRegressor(loss, l2=0.1, fit_intercept=fit_intercept).fit(X, COUNTS))
+    targets = COUNTS + 0.5 if loss == "gamma" else COUNTS
+    other = same(ac.ERMRegressor(loss, l2=0.1, fit_intercept=fit_intercept).fit(X, targets))
     assert other.fit_intercept == fit_intercept
     if loss == ac.losses.Quantile(0.9):
         assert other.quantile == 0.9
+
+
+def test_no_loss_is_forgotten():
+    assert set(_REGRESSORS) == {name for name, c in LOSSES.items() if c.task != "classification"}
+
+
+def targets_of(model):
+    """Targets that it takes."""
+    if hasattr(model, "class_weight"):
+        return THREE
+    targets = np.exp(Z) if get_tags(model).target_tags.positive_only else Z
+    return np.column_stack([Z, -Z]) if type(model).__name__.startswith("MultiTask") else targets
+
+
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_skops(name):
+    """Files that nobody has to trust (but for one link function of scikit-learn's own)."""
+    sio = pytest.importorskip("skops.io", reason="skops is not installed")
+    model = getattr(estimators, name)()
+    model.fit(X, targets_of(model))
+    written = sio.dumps(model.to_sklearn())
+    trusted = sio.get_untrusted_types(data=written)
+    assert all(kind.startswith("sklearn._loss.") for kind in trusted)
+    back = sio.loads(written, trusted=trusted)
+    np.testing.assert_array_equal(back.predict(X), model.to_sklearn().predict(X))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_onnx(name):
+    """skl2onnx writes what onnxruntime reads, without Python's classes."""
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    model, rows = getattr(estimators, name)(), X.astype(np.float32)
+    y = targets_of(model)
+    if hasattr(model, "class_weight"):
+        y = y.astype(np.int64)
+    model.fit(rows, y)
+    written = skl2onnx.to_onnx(model.to_sklearn(), rows[:1]).SerializeToString()
+    session = runtime.InferenceSession(written, providers=["CPUExecutionProvider"])
+    found = session.run(None, {session.get_inputs()[0].name: rows})[0]
+    np.testing.assert_allclose(np.ravel(found), np.ravel(model.predict(rows)), rtol=1e-4, atol=1e-5)
 
 
 def test_parameters():

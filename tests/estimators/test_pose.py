@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 import adacoord as ac
 from adacoord.data import matrix
@@ -60,15 +61,25 @@ def data(model, classes=3, n=90, d=5, seed=0):
     z = X[:, 0] - X[:, 1] + rng.standard_normal(n)
     if hasattr(model, "class_weight"):
         z = np.digitize(z, [-0.4, 0.4]) if classes == 3 else (z > 0.2).astype(int)
+    if get_tags(model).target_tags.positive_only:
+        z = np.exp(z)
+    if isinstance(model, ac.MultiTaskElasticNet):
+        z = np.column_stack([z, X[:, 2] + 0.1 * z])
     return X, z
 
 
 class Seen:
-    """``run`` as ever, and the problems and solvers that it was given."""
+    """``run`` as ever, and the problems (also those that go together) and solvers it was given."""
 
     def __init__(self, monkeypatch):
         self.problems, self.solvers, self._run = [], [], base.run
+        self._together = base.solve_together
         monkeypatch.setattr(base, "run", self)
+        monkeypatch.setattr(base, "solve_together", self.together)
+
+    def together(self, problems, tol):
+        self.problems += problems
+        return self._together(problems, tol)
 
     def __call__(self, problem, solver, **how):
         self.problems.append(problem)
@@ -84,7 +95,7 @@ def same_problem(a, b):
         np.testing.assert_array_equal(a.weights, b.weights)
     assert (a.loss, a.intercept) == (b.loss, b.intercept)
     for field in fields(a.penalty):
-        assert getattr(a.penalty, field.name) == getattr(b.penalty, field.name)
+        assert np.array_equal(getattr(a.penalty, field.name), getattr(b.penalty, field.name))
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
@@ -142,11 +153,14 @@ def test_a_fit_is_judged_without_another(model, classes, monkeypatch):
     duals = duals.T[None] if points[0][1].loss.blocks else duals
     assert len(points) == len(gaps)
     for (_, problem, x, c), gap, dual in zip(points, gaps, duals, strict=True):
-        if np.isnan(gap):
+        if isinstance(model, ac.HuberRegressor):  # whose certificate is one of its scale, too
+            assert problem.gap(x, dual, c) <= gap
+        elif np.isnan(gap):
             assert not problem.has_certificate
         else:
             P = problem.primal(x, c)
-            assert problem.gap(x, dual, c) == pytest.approx(gap, abs=1e-12 * abs(P), rel=1e-6)
+            # rounding is bounded as well as each of the two was asked for
+            assert problem.gap(x, dual, c) == pytest.approx(gap, abs=2e-11 * abs(P), rel=1e-6)
 
 
 # ---- rows stay rows, columns stay columns ------------------------------------------------------

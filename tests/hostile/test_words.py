@@ -77,3 +77,22 @@ def test_certify_with_a_row_of_no_weight():
     best = ac.solve(problem, "newton", tol=1e-10)
     proof = ac.certify(problem, best.x)
     assert 0.0 <= proof.gap <= 1e-8 and proof.dual <= best.primal
+
+
+@pytest.mark.parametrize("case", ["rows far apart", "weights far apart", "all too large"])
+def test_leaving_rows_out_does_not_overflow_in_silence(case):
+    X, w = A.copy(), np.ones(50)
+    if case == "weights far apart":
+        w = np.geomspace(1e-89, 1e89, 50)
+    else:
+        X *= np.geomspace(1e-90, 1e90, 50)[:, None] if case == "rows far apart" else 1e98
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ac.ConvergenceWarning)
+        try:
+            model = ac.RidgeCV().fit(X, s, sample_weight=w)
+        except ValueError as error:
+            assert "rescale" in str(error), error
+            return
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_)
+    assert np.isfinite(model.best_score_) and model.dual_gap_ >= 0.0

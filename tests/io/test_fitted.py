@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.linear_model import Ridge as OtherRidge
+from sklearn.utils import get_tags
 from typer.testing import CliRunner
 
 import adacoord as ac
@@ -37,6 +38,10 @@ def plain(name, **how):
     X, z = table()
     model = getattr(estimators, name)(**how)
     target = labels(z, [0, 1]) if is_classifier(model) else z
+    if get_tags(model).target_tags.positive_only:
+        target = np.exp(z / 4)
+    if name.startswith("MultiTask"):
+        target = np.column_stack([z, X[:, 0]])
     return model.fit(X, target), X
 
 

@@ -73,6 +73,57 @@ def test_with_a_loss():
         taken([1, 1], loss="multinomial")
 
 
+def of_words(words, **how):
+    A = np.random.default_rng(0).standard_normal((len(words), 2))
+    return pose(A, np.array(words, dtype=object), **how)
+
+
+def test_words():
+    posed = of_words(["b", "a", "b"])
+    assert posed.problem.loss.name == "logistic" and posed.problem.b.tolist() == [1, -1, 1]
+    assert posed.classes.tolist() == ["a", "b"] and posed.assumed == ""
+    posed = of_words(["b", "a", "c"])  # each on one row only, and words all the same
+    assert posed.problem.loss.name == "multinomial" and posed.problem.b.tolist() == [1, 0, 2]
+    assert of_words(["b", "a", "c"], loss="hinge").count == 3
+    with pytest.raises(ValueError, match=r"the targets are words \(a, b\): loss='huber' takes num"):
+        of_words(["a", "b"], loss="huber")
+    with pytest.raises(ValueError, match=r"101 different words .*is this the column"):
+        of_words([f"{i}th" for i in range(101)])
+    assert of_words([f"{i}th" for i in range(101)], loss="multinomial").classes.size == 101
+
+
+@pytest.mark.parametrize(
+    "targets, how, model",
+    [
+        ([3, 7, 7], {}, "logistic regression on 2 labels (3, 7)"),
+        ([1, 2, 3] * 5, {}, "multinomial logistic regression on 3 labels (1, 2, 3)"),
+        ([3, 7], {"loss": "hinge"}, "a linear support vector machine on 2 labels (3, 7)"),
+        ([0.5, 1.5], {}, "ridge regression on targets that are quantities"),
+        ([0.5, 1.5], {"l1": 0.1}, "the lasso on targets that are quantities"),
+        ([0.5, 1.5], {"l1": 0.1, "l2": 0.1}, "an elastic net on targets that are quantities"),
+        ([0.5, 1.5], {"l2": 0.0}, "least squares on targets that are quantities"),
+        ([1, 2], {"loss": "huber"}, "a linear model with the huber loss on targets that are quant"),
+    ],
+)
+def test_what_is_trained(targets, how, model):
+    assert taken(targets, **how).model.startswith(model)
+
+
+def test_weights_and_C():
+    targets = [3, 7, 7, 7]
+    assert taken(targets, C=2.0).problem.penalty.l2 == 1 / 8
+    posed = taken(targets, C=2.0, class_weight="balanced")
+    assert posed.problem.penalty.l2 == pytest.approx(1 / 8) and posed.class_weight == "balanced"
+    np.testing.assert_allclose(posed.problem.weights, [2, 2 / 3, 2 / 3, 2 / 3])
+    posed = taken(targets, C=2.0, class_weight="7: 5")
+    assert posed.problem.penalty.l2 == 1 / 32 and posed.class_weight == {7.0: 5.0}
+    np.testing.assert_allclose(posed.problem.weights, [0.25, 1.25, 1.25, 1.25])
+    posed = of_words(["x:y", "b", "b"], class_weight="x:y:2")  # a label with a colon
+    assert posed.class_weight == {"x:y": 2.0}
+    big = taken([1234567, 1234568], class_weight="1234568:2")
+    assert big.class_weight == {1234568.0: 2.0}
+
+
 def test_penalties():
     assert taken([1, 2]).problem.penalty.l2 == 0.5
     assert taken([1, 2], l1=0.1).problem.penalty.l2 == 0.0

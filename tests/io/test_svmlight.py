@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
@@ -97,13 +98,41 @@ def test_same_bits_as_scikit_learn(tmp_path, text):
     assert_same(load_svmlight(path), load_svmlight_file(str(path), zero_based=False))
 
 
-@pytest.mark.parametrize("power", [-30, -22, -21, -3, 0, 3, 22, 25])
+@pytest.mark.parametrize("power", [-90, -65, -64, -30, -22, -21, -3, 0, 3, 22, 25, 64, 65])
 def test_hard_roundings(tmp_path, power):
-    """17 to 19 digits, and halves between two doubles, against Python's float."""
+    """Up to 19 digits, and halves between two doubles, against Python's float."""
     rng = np.random.default_rng(power + 100)
     mantissas = [int(m) for m in rng.integers(2**53, 9 * 10**18, 3000)]
     mantissas += [2 * int(m) + 1 for m in rng.integers(2**52, 2**53, 3000)]
+    mantissas += [int(m) for m in 10 ** rng.uniform(0, 17, 3000)]
     tokens = [f"{m}e{power}" for m in mantissas]
+    _, b = load_svmlight(written(tmp_path, "\n".join(tokens)))
+    assert same_bits(b, np.array([float(token) for token in tokens]))
+
+
+@pytest.mark.parametrize("form", [".18e", ".20f", ".25f", ".19e", ".40e"])
+def test_more_digits_than_a_mantissa_holds(tmp_path, form):
+    """What lies right below, on and above a half between two doubles, among other numbers."""
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal(3000)
+    tokens = [format(Decimal(x), form) for x in numbers.tolist()]
+    for x in numbers[:500].tolist():
+        with localcontext(prec=99):  # all the digits there are
+            half = (Decimal(x) + Decimal(float(np.nextafter(x, 9)))) / 2
+        tokens += [str(half), f"{half}1", str(half)[:-1], str(half)[:19], str(half)[:20]]
+    _, b = load_svmlight(written(tmp_path, "\n".join(tokens)))
+    assert same_bits(b, np.array([float(token) for token in tokens]))
+
+
+@pytest.mark.parametrize("power", [-60, -40, -30, -25, -15, 23, 40, 60])
+def test_decimals_next_to_a_half(tmp_path, power):
+    """The decimals of 17 and 18 digits that are nearest to halves between two doubles."""
+    rng = np.random.default_rng(power + 100)
+    tokens = []
+    for x in (rng.uniform(1, 10, 1000) * 10.0**power).tolist():
+        with localcontext(prec=400):
+            half = (Decimal(x) + Decimal(float(np.nextafter(x, np.inf)))) / 2
+        tokens += [format(half, form) for form in (".16e", ".17e", ".30e")]
     _, b = load_svmlight(written(tmp_path, "\n".join(tokens)))
     assert same_bits(b, np.array([float(token) for token in tokens]))
 

@@ -25,14 +25,16 @@ PARAMETERS = {
     "delta": st.floats(0.05, 10),
     "epsilon": st.just(0.0) | st.floats(1e-3, 3),
     "q": st.floats(0.05, 0.95),
+    "power": st.floats(1.05, 1.95),
 }
 TARGETS = {
     "classification": st.sampled_from([-1.0, 1.0]),
     "regression": st.floats(-5, 5),
     "count": st.integers(0, 20).map(float),
+    "positive": st.floats(0.05, 20),
 }
-#: exp(z) is part of the loss of counts.
-SIZE = {"classification": 300.0, "regression": 300.0, "count": 5.0}
+#: exp(z) is part of the losses with a log link.
+SIZE = {"classification": 300.0, "regression": 300.0, "count": 5.0, "positive": 5.0}
 each = pytest.mark.parametrize("name", LOSSES)
 checked = settings(max_examples=100, deadline=None)
 

@@ -11,18 +11,15 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from threadpoolctl import ThreadpoolController
 
 from adacoord.linalg import blas as _blas
 from adacoord.linalg.blas import one_thread
 
 
-def controllers():
-    return ThreadpoolController().select(user_api="blas").lib_controllers
-
-
 def threads():
-    return [library.get_num_threads() for library in controllers()]
+    """Of NumPy's and SciPy's: others, such as that of cvxpy's SCS, may be loaded beside them later,
+    and know one thread only."""
+    return [library.get() for library in _blas._libraries()]
 
 
 @pytest.fixture(autouse=True)

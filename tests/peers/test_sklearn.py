@@ -1,8 +1,8 @@
 """scikit-learn's own tests of these classes, run on ours, where they test the optimum.
 
 ``SELECTED`` names each test taken; ``LEFT_OUT`` each that is not though it is about one of the
-classes, and why.  Tests of functions (``lasso_path``), of kernels, of the classes for several
-tasks and of array API back ends are about other things and named nowhere.
+classes, and why.  Tests of kernels, of the classes for several tasks and of array API back ends are
+about other things and named nowhere.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ SELECTED = {
         test_ridgecv_sample_weight test_ridgecv_int_alphas test_ridgecv_alphas_validation
         test_ridgecv_alphas_scalar test_ridge_cv_results_predictions
         test_ridge_cv_multioutput_sample_weight test_ridge_cv_custom_multioutput_scorer
+        test_class_weights
     """,
     "sklearn.linear_model.tests.test_coordinate_descent": """
         test_lasso_zero test_lasso_toy test_enet_toy test_lasso_positive_constraint
@@ -52,6 +53,10 @@ SELECTED = {
         test_enet_cv_sample_weight_correctness test_enet_cv_grid_search
         test_enet_cv_sample_weight_consistency test_linear_models_cv_fit_with_loky
         test_cv_estimators_reject_params_with_no_routing_enabled
+        test_lasso_path_return_models_vs_new_return_gives_same_coefficients
+        test_enet_path_positive test_path_unknown_parameter
+        test_enet_path_check_input_false
+        test_multi_task_lasso_readonly_data
     """,
     "sklearn.linear_model.tests.test_logistic": """
         test_predict_2_classes test_predict_3_classes test_logistic_glmnet test_sparsify
@@ -65,7 +70,8 @@ SELECTED = {
         test_warm_start test_warm_start_newton_solver test_saga_vs_liblinear
         test_warm_start_converge_LR test_elastic_net_coeffs test_elastic_net_l1_l2_equivalence
         test_elastic_net_vs_l1_l2 test_LogisticRegression_elastic_net_objective
-        test_elastic_net_versus_sgd test_c_inf_no_warning
+        test_elastic_net_versus_sgd test_c_inf_no_warning test_liblinear_not_stuck
+        test_consistency_path test_logreg_intercept_scaling_zero
         test_logisticregression_liblinear_sample_weight test_multinomial_identifiability_on_iris
         test_sample_weight_not_modified test_single_feature_newton_cg
         test_logistic_regression_callback_fitted_estimator
@@ -78,6 +84,19 @@ SELECTED = {
         test_lr_cv_scores_differ_when_sample_weight_is_requested
         test_lr_cv_scores_without_enabling_metadata_routing
         test_passing_params_without_enabling_metadata_routing
+    """,
+    "sklearn.linear_model._glm.tests.test_glm": """
+        test_glm_regression test_glm_regression_hstacked_X test_glm_regression_vstacked_X
+        test_sample_weights_validation test_glm_sample_weight_consistency test_warm_start
+        test_normal_ridge_comparison test_poisson_glmnet test_tags test_convergence_warning
+    """,
+    "sklearn.linear_model.tests.test_quantile": """
+        test_quantile_equals_huber_for_low_epsilon test_quantile_sample_weight test_sparse_input
+    """,
+    "sklearn.linear_model.tests.test_huber": """
+        test_huber_equals_lr_for_high_epsilon test_huber_max_iter test_huber_sample_weights
+        test_huber_sparse test_huber_scaling_invariant test_huber_and_sgd_same_results
+        test_huber_better_r2_score test_huber_bool
     """,
 }
 
@@ -100,11 +119,13 @@ LEFT_OUT = {
         "test_ridge_fit_intercept_sparse_sag": "asks for a warning about a method",
         "test_ridge_positive_error_test": "asks for limits that we have not",
         "test_lbfgs_solver_error": "the same",
-        "test_class_weights": "is about RidgeClassifier",
         "test_regularization_limits_ridge_gcv": "asks for a warning about svd and sparse data",
         "test_check_gcv_mode_choice": "is about a private function",
     },
     "sklearn.linear_model.tests.test_coordinate_descent": {
+        "test_multi_task_lasso_and_enet": "asks for the words of a warning",
+        "test_multi_task_lasso_vs_skglm": "asks for 7 digits of x at a gap of 1e-10",
+        "test_warm_start_multitask_lasso": "asks for the path of one iteration after the other",
         "test_lasso_dual_gap": "compares a gap of 0 with one of rounding",
         "test_enet_nonfinite_params": "asks for the message about an overflow",
         "test_warm_start": "counts iterations",
@@ -121,6 +142,8 @@ LEFT_OUT = {
         "test_1d_multioutput_enet_and_multitask_enet_cv": "asks for 7 digits of a loose solution",
         "test_1d_multioutput_lasso_and_multitask_lasso_cv": "the same",
         "test_enet_copy_X_False_check_input_False": "the same",
+        "test_sparse_dense_descent_paths": "is about paths of several tasks",
+        "test_path_function_deprecated_n_alphas": "asks for a deprecation",
     },
     "sklearn.linear_model.tests.test_logistic": {
         "test_check_solver_option": "is about the limits of scikit-learn's methods",
@@ -129,9 +152,6 @@ LEFT_OUT = {
         "test_large_sparse_matrix": "asks that 64-bit indices be refused; we take them",
         "test_liblinear_with_large_values": "asks that values of 1e100 be refused",
         "test_liblinear_dual_random_state": "asks that seeds differ",
-        "test_liblinear_not_stuck": "takes intercept_scaling",
-        "test_consistency_path": "takes intercept_scaling",
-        "test_logreg_intercept_scaling_zero": "takes intercept_scaling",
         "test_dtype_match": "asks that liblinear's float32 become float64",
         "test_max_iter": "asks that few iterations fail, per method",
         "test_n_iter": "counts iterations",
@@ -149,6 +169,32 @@ LEFT_OUT = {
         "test_lr_scoring_warns": "the same",
         "test_get_default_scorer": "is about a private method",
         "test_logistic_regression_callback_support_warning": "is about a method",
+    },
+    "sklearn.linear_model._glm.tests.test_glm": {
+        "test_glm_regression_unpenalized": "asks for the least of many solutions at alpha = 0",
+        "test_glm_regression_unpenalized_hstacked_X": "the same",
+        "test_glm_regression_unpenalized_vstacked_X": "the same",
+        "test_glm_log_regression": "asks for 6 digits of x at alpha = 0, where tol is one of P",
+        "test_glm_wrong_y_range": "asks for scikit-learn's words",
+        "test_glm_identity_regression": "is about a private class",
+        "test_tweedie_link_argument": "asks for links whose deviance is not convex",
+        "test_tweedie_link_auto": "asks for powers whose deviance is not convex",
+        "test_tweedie_score": "the same",
+        "test_linalg_warning_with_newton_solver": "is about a method",
+        "test_newton_solver_verbosity": "the same",
+    },
+    "sklearn.linear_model.tests.test_quantile": {
+        "test_quantile_toy_example": "asks for alpha = 0",
+        "test_quantile_estimates_calibration": "the same",
+        "test_asymmetric_error": "the same",
+        "test_equivariance": "the same",
+        "test_incompatible_solver_for_sparse_input": "is about a method",
+        "test_linprog_failure": "the same",
+        "test_error_interior_point_future": "the same",
+    },
+    "sklearn.linear_model.tests.test_huber": {
+        "test_huber_gradient": "is about a private function",
+        "test_huber_warm_start": "counts iterations",
     },
 }
 
@@ -172,8 +218,9 @@ def with_lists(test):
 
 for _name, _tests in SELECTED.items():
     _module = load(_name)
-    if hasattr(_module, "ols_ridge_dataset"):
-        ols_ridge_dataset = _module.ols_ridge_dataset
+    for _fixture in ("ols_ridge_dataset", "glm_dataset", "regression_data", "X_y_data"):
+        if hasattr(_module, _fixture):
+            globals()[_fixture] = getattr(_module, _fixture)
     for _test in _tests.split():
         globals()[f"{_test}_of_{_name.rsplit('_', 1)[-1]}"] = with_lists(getattr(_module, _test))
 

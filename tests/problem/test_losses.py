@@ -49,6 +49,37 @@ def logistic_conjugate(v, b, p):
     return xlogx(-b * v) + xlogx(1 + b * v)
 
 
+def tweedie(z, b, p):
+    return (b and b * math.exp((1 - p) * z) / (p - 1)) + math.exp((2 - p) * z) / (2 - p)
+
+
+def tweedie_argument(v, b, p):
+    """The z with phi'(z) = v, which increases in z, by bisection."""
+    low, high, slope = -1.0, 1.0, tweedie_slope
+    while slope(low, b, p) > v and low > -1e5:
+        low *= 2
+    while slope(high, b, p) < v:
+        high *= 2
+    for _ in range(200):
+        z = 0.5 * (low + high)
+        if z in (low, high):
+            break
+        low, high = (z, high) if slope(z, b, p) < v else (low, z)
+    return 0.5 * (low + high)
+
+
+def tweedie_slope(z, b, p):
+    return math.exp((2 - p) * z) - (b and b * math.exp(min((1 - p) * z, 700.0)))
+
+
+def tweedie_conjugate(v, b, p):
+    """sup_z v z - phi(z), where the supremum is attained."""
+    if b == 0:
+        return (xlogx(v) - v) / (2 - p)
+    z = tweedie_argument(v, b, p)
+    return v * z - tweedie(z, b, p)
+
+
 # name: phi(z, b, parameter), phi*(v, b, parameter) inside its domain, the domain, gamma
 TEXTBOOK = {
     "squared": (
@@ -107,6 +138,20 @@ TEXTBOOK = {
         lambda b, p: (-b, INF),
         lambda p: 0.0,
     ),
+    "gamma": (
+        lambda z, b, p: z + b * math.exp(-z),
+        lambda v, b, p: xlogx(1 - v) - (1 - v) * (1 + math.log(b)),
+        lambda b, p: (-INF, 1.0),
+        lambda p: 0.0,
+    ),
+    "tweedie": (
+        lambda z, b, p: (
+            (b and b * math.exp((1 - p) * z) / (p - 1)) + math.exp((2 - p) * z) / (2 - p)
+        ),
+        tweedie_conjugate,
+        lambda b, p: (-INF if b > 0 else 0.0, INF),
+        lambda p: 0.0,
+    ),
     "log_cosh": (
         lambda z, b, p: softplus(2 * abs(z - b)) - abs(z - b) - math.log(2),
         lambda v, b, p: b * v + (xlogx(1 + v) + xlogx(1 - v)) / 2,
@@ -120,10 +165,12 @@ PARAMETERS = {
     "epsilon_insensitive": (ls.EpsilonInsensitive, (0.0, 0.1, 3.0)),
     "squared_epsilon_insensitive": (ls.SquaredEpsilonInsensitive, (0.0, 0.1, 3.0)),
     "quantile": (ls.Quantile, (0.05, 0.5, 0.9)),
+    "tweedie": (ls.Tweedie, (1.05, 1.5, 1.9)),
 }
 CLASSES = ("smooth_hinge", "hinge", "squared_hinge", "logistic")
 KINKED = ("hinge", "absolute", "quantile", "epsilon_insensitive")
-ENTROPIES = ("logistic", "poisson", "log_cosh")
+STEEP = ("poisson", "gamma", "tweedie")
+ENTROPIES = ("logistic", "log_cosh", *STEEP)
 
 
 class Case:
@@ -147,12 +194,14 @@ class Case:
     def targets(self):
         if self.name in CLASSES:
             return st.sampled_from([-1.0, 1.0])
-        if self.name == "poisson":
+        if self.name == "gamma":
+            return st.floats(1e-3, 1e3)
+        if self.name in STEEP:
             return st.integers(0, 50).map(float)
         return st.floats(-20, 20)
 
     def predictions(self, size=1e3):
-        size = min(size, 30.0) if self.name == "poisson" else size
+        size = min(size, 30.0) if self.name in STEEP else size
         # the middle and the kinks as often as the far ends
         return st.floats(-size, size) | st.floats(-3, 3) | st.sampled_from([-1.0, 0.0, 1.0])
 
@@ -177,8 +226,8 @@ def scalar(method, *args):
     return float(out[0])
 
 
-def test_all_twelve_are_here():
-    assert set(ls.LOSSES) == set(TEXTBOOK) and len(TEXTBOOK) == 12
+def test_all_fourteen_are_here():
+    assert set(ls.LOSSES) == set(TEXTBOOK) and len(TEXTBOOK) == 14
     assert {c.name for c in CASES} == set(TEXTBOOK)
 
 
@@ -244,7 +293,7 @@ def test_value_is_the_supremum_over_a_bounded_domain(case, data):
     b, z = data.draw(case.targets()), data.draw(case.predictions(50))
     lo, hi = case.domain(b)
     if not math.isfinite(hi - lo):
-        lo, hi = -b if case.name == "poisson" else lo, min(hi, 40.0)
+        hi = min(hi, 40.0)
         lo, z = max(lo, -40.0), max(min(z, 3.0), -3.0)  # where the maximiser is inside
     grid = np.linspace(lo, hi, 4001)
     sup = np.max(grid * z - case.loss.conjugate(grid, np.full(grid.shape, b)))
@@ -261,13 +310,13 @@ def test_value_is_the_supremum_over_a_bounded_domain(case, data):
 def test_smoothness_is_one_over_gamma_and_no_better(case):
     assert case.loss.gamma == case.gamma
     z = np.linspace(-6.0, 6.0, 12002)  # no point at a kink, none of width mu or delta missed
-    targets = (0.0, 3.0) if case.name == "poisson" else (-1.0, 1.0)
+    targets = (1.0, 3.0) if case.name in STEEP else (-1.0, 1.0)
     slope = max(
         float(np.max(np.diff(case.loss.derivative(z, np.full(z.shape, b))) / np.diff(z)))
         for b in targets
     )
-    if case.name in KINKED or case.name == "poisson":
-        assert case.gamma == 0.0 and slope > 100.0  # a jump; e^6
+    if case.name in KINKED or case.name in STEEP:
+        assert case.gamma == 0.0 and slope > 10.0  # a jump; e^6, or the root of that
     else:
         assert (1 - 1e-3) / case.gamma <= slope <= (1 + 1e-9) / case.gamma + 1e-9
 
@@ -289,6 +338,10 @@ def conjugate_slope(case, v, b):
         return -b * (math.log(q) - math.log1p(-q))
     if name == "poisson":
         return math.log(v + b)
+    if name == "gamma":
+        return math.log(b) - math.log(1 - v)
+    if name == "tweedie":
+        return tweedie_argument(v, b, p)
     if name == "log_cosh":
         return b + math.atanh(v)
     curvature = {
@@ -325,6 +378,16 @@ def draw_prox(case, data):
     return z, b, y, s
 
 
+def steepness(case, t, b):
+    """phi''(t), within 1 of t."""
+    if case.name == "poisson":
+        return math.exp(min(t, 40.0))
+    if case.name == "gamma":
+        return b * math.exp(min(-t, 40.0))
+    p = case.p
+    return (p - 1) * b * math.exp(min((1 - p) * t, 40.0)) + (2 - p) * math.exp(min((2 - p) * t, 40))
+
+
 @each
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
@@ -352,10 +415,11 @@ def test_dual_prox(case, data):
 
     # Moreau's identity: v = phi'(z - (v - y)/s), as far as that argument is known
     t = z - (v - y) / s
-    rounding = 1e-14 * (abs(z) + (abs(v) + abs(y) + abs(b)) / s)
-    if case.name in KINKED or (case.name == "poisson" and rounding > 1.0):
+    end = 1.0 if case.name == "gamma" else abs(b)  # of the domain, from which v is taken
+    rounding = 1e-14 * (abs(z) + (abs(v) + abs(y) + end) / s)
+    if case.name in KINKED or (case.name in STEEP and rounding > 1.0):
         return
-    lipschitz = math.exp(min(t, 40.0)) if case.name == "poisson" else 1 / case.gamma
+    lipschitz = 1 / case.gamma if case.gamma else steepness(case, t, b)
     assert v == pytest.approx(
         scalar(case.loss.derivative, t, b),
         rel=1e-9,
@@ -368,8 +432,9 @@ def test_dual_prox(case, data):
 def test_dual_prox_over_arrays_stays_in_the_domain(case, s):
     rng = np.random.default_rng(1)
     n = 2000
-    b = rng.integers(0, 9, n) * 1.0 if case.name == "poisson" else rng.choice([-1.0, 1.0], n)
-    reach = 30.0 if case.name == "poisson" else 1e3
+    b = rng.integers(0, 9, n) * 1.0 if case.name in STEEP else rng.choice([-1.0, 1.0], n)
+    b += case.name == "gamma"
+    reach = 30.0 if case.name in STEEP else 1e3
     z = np.where(rng.random(n) < 0.5, rng.uniform(-reach, reach, n), rng.standard_normal(n))
     lo, hi = case.loss.domain(b)
     y = np.clip(rng.standard_normal(n), lo, hi)
@@ -379,7 +444,7 @@ def test_dual_prox_over_arrays_stays_in_the_domain(case, s):
     start = case.loss.start(b)
     assert (start >= lo).all() and (start <= hi).all()
     assert np.isfinite([case.conjugate(*pair) for pair in zip(start, b, strict=True)]).all()
-    if case.name == "poisson":  # the slope of its entropy is infinite at the end
+    if case.name in STEEP:  # the slope of an entropy is infinite at the end
         assert (start > lo).all() and (start < hi).all()
 
 
@@ -407,6 +472,10 @@ def test_dual_prox_over_arrays_stays_in_the_domain(case, s):
         (ls.SquaredEpsilonInsensitive, "epsilon", INF),
         (ls.Huber, "delta", "a"),
         (ls.Quantile, "q", None),
+        (ls.Tweedie, "power", 1.0),
+        (ls.Tweedie, "power", 2),
+        (ls.Tweedie, "power", 0.0),
+        (ls.Tweedie, "power", math.nan),
     ],
 )
 def test_bad_parameters_get_a_sentence(make, argument, value):
@@ -424,7 +493,7 @@ def test_objects_are_values(case):
         assert getattr(copy, parameter) == case.p
         with pytest.raises(FrozenInstanceError):
             setattr(case.loss, parameter, 0.3)
-        assert case.loss != type(case.loss)(**{parameter: 0.123})
+        assert case.loss != type(case.loss)(**{parameter: 1.123 if parameter == "power" else 0.123})
     assert ls.get_loss(case.loss) is case.loss
     assert ls.get_loss(case.name).name == case.name
 
@@ -435,7 +504,9 @@ def test_objects_are_values(case):
 def weighted_data(case, seed):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((12, 3))
-    b = {"poisson": rng.integers(0, 4, 12) * 1.0}.get(case.name, rng.standard_normal(12))
+    b = rng.standard_normal(12)
+    if case.name in STEEP:
+        b = rng.integers(0, 4, 12) * 1.0 + (case.name == "gamma")
     if case.name in CLASSES:
         b = np.where(np.arange(12) % 2, 1.0, -1.0)
     return A, b, rng.integers(0, 4, 12), rng

@@ -14,6 +14,7 @@ from scipy import optimize, sparse
 import adacoord as ac
 from adacoord import losses as ls
 from adacoord.data.matrix import as_matrix
+from adacoord.kernels.codes import MULTINOMIAL
 
 LOSS = ls.Multinomial()
 SETTINGS = settings(max_examples=60, deadline=None)
@@ -69,7 +70,7 @@ def one(method, z, b, *rest):
 
 def test_registered_and_plain():
     assert ls.get_loss("multinomial") == LOSS and LOSS.blocks and LOSS.task == "multiclass"
-    assert LOSS.gamma == 2.0 and LOSS.code == ls.MULTINOMIAL == 4
+    assert LOSS.gamma == 2.0 and LOSS.code == MULTINOMIAL == 4
     assert not any(loss().blocks for name, loss in ls.LOSSES.items() if name != "multinomial")
     assert pickle.loads(pickle.dumps(LOSS)) == LOSS
     with pytest.raises(ValueError, match="multinomial"):
@@ -281,7 +282,9 @@ def test_values_and_gap(penalty, intercept, weighted, density):
     assert problem.primal(X, c) == pytest.approx(best, rel=1e-9)
     certificate = ac.certify(problem, X, c)
     assert certificate.relative_gap <= 1e-6
-    assert problem.dual(certificate.y) == pytest.approx(certificate.dual, rel=1e-12)
+    # which is less what rounding may hide
+    assert problem.dual(certificate.y) >= certificate.dual
+    assert problem.dual(certificate.y) == pytest.approx(certificate.dual, rel=1e-10)
     for scale in (0.0, 0.1, 3.0):
         Z, cz = X + scale * rng.standard_normal(X.shape), c + scale * (c != 0.0)
         y = rng.standard_normal(problem.y_shape) * max(scale, 0.2)

@@ -228,6 +228,8 @@ def test_problem_scales_and_counts_by_the_penalty(positive):
 #: Who may read ``.l1`` and ``.positive``, and why.
 READERS = {
     "problem/penalties.py": "the penalty itself",
+    "problem/column_penalty.py": "the penalty itself, of each column",
+    "problem/group_penalty.py": "the penalty itself, of groups",
     "problem/problem.py": "writes it down (repr)",
     "report": "writes problems down and poses them anew",
     "reproduce": "poses the papers' problems and prints their l1",
@@ -241,6 +243,7 @@ READERS = {
     "solvers/newton/dense.py": "signs and thresholds of the model's active set",
     "solvers/newton/active_set.py": "the optimality conditions on an active set",
     "solvers/newton/program.py": "the cost of a linear program",
+    "solvers/newton/interior.py": "the cost of a linear program",
 }
 
 

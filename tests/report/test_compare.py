@@ -390,3 +390,34 @@ def test_plots(file, tmp_path):
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "p.svg").read_text()
     assert "must end in .png" in str(invoke(file, "--plot", tmp_path / "p.txt").exception)
+
+
+# ---- what theory promises ------------------------------------------------------------------------
+
+
+def test_theory_stands_beside_the_runs(capsys):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 5))
+    problem = ac.Problem(A, A @ np.ones(5) + rng.standard_normal(60), l2=0.1)
+    who = contenders("spdc:steps=theory,spdc:batch_size=4:steps=theory,apdc,sdca,auto", problem)
+    runs = compare(problem, who, tol=1e-4)
+    rows = {row.label: row for row in summarise(runs)}
+    for c in who:
+        row = rows[c.label]
+        if c.solver in ("apdc", "auto"):
+            assert row.theory is None
+        else:
+            assert row.theory == ac.solvers.expected_passes(problem, c.solver, 1e-4, **c.options)
+            assert row.total[0] <= row.theory
+    page = render(runs, problem, title="t", command="c", settings={"tol": 1e-4})
+    assert "theory: passes to 0.0001" in page
+    assert f"<td>{rows['sdca'].theory:,}</td>" in page
+    from rich.console import Console
+
+    from adacoord.report.command import _print
+
+    _print(Console(width=200), runs, 1e-4)
+    text = capsys.readouterr().out
+    assert "theory" in text and str(rows["sdca"].theory) in text
+    nothing = compare(problem, who[:1], tol=0.0, max_passes=3)
+    assert summarise(nothing)[0].theory is None

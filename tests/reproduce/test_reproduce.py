@@ -232,7 +232,7 @@ def test_compact_keeps_the_picture():
 
 
 def found(lab):
-    lab.remarks.append("a stand-in.")
+    lab.remarks += ["a stand-in.", "Another."]
     return Findings(
         {"a": math.inf},
         [[Panel("p", [Curve("SPDC", [0, 1], [1.0, 0.1])])]],
@@ -266,8 +266,8 @@ def test_command_writes_page_figure_and_record(fake, tmp_path):
     text = (tmp_path / "reproduction.md").read_text()
     for part in (
         "| passes | at most 3 | never | not met |",
-        "- a stand-in.",
-        "- a remark.",
+        "Of 2 entries as printed 0 hold, 0 in part and 1 do not;",
+        "- a stand-in. Another.\n- a remark.\n",
         "![spdc-fig8](reproduction/spdc-fig8.svg)",
         "| a9a | 3 |",
         "url is not at hand",

@@ -30,6 +30,31 @@ def test_records_follow_the_rules_of_the_code():
         assert record["claim"] == entry.claim
 
 
+def test_verdicts_follow_from_what_was_measured():
+    for record in RECORDS:
+        for variant, verdict in record["verdicts"].items():
+            met = [rule["holds"] for rule in record["rules"] if rule["variant"] == variant]
+            words = "holds" if all(met) else "holds in part" if any(met) else "does not hold"
+            assert verdict == words, record["name"]
+
+
+def test_notes_are_short_and_defend_what_does_not_hold():
+    for record in RECORDS:
+        assert len(set(record["remarks"])) == len(record["remarks"]) <= 5, record["name"]
+        if "does not hold" in record["verdicts"].values():
+            tried = [text for text in record["remarks"] if text.startswith("Set-ups tried")]
+            assert tried, record["name"]
+
+
+def test_tables_have_as_many_cells_in_every_row():
+    """A bar within a cell, as in max |a|, must not end it."""
+    text = (DOCS / "reproduction.md").read_text("utf-8")
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert len(tables) > 25
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1, table
+
+
 def test_figures_are_there_and_small():
     text = (DOCS / "reproduction.md").read_text("utf-8")
     figures = re.findall(r"\]\((reproduction/[\w-]+\.svg)\)", text)

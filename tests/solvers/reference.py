@@ -54,6 +54,18 @@ def dual_prox(loss, z, b, y, s, delta=0.0, center=0.0):
         while slope(high) > 0.0:
             high += 1.0
         return np.exp(brentq(slope, low, high, xtol=1e-14, rtol=1e-15)) - b
+    if loss in ("gamma", "tweedie"):
+        # v = phi'(r), where phi*'(v) = r
+        def slope(r):
+            v = loss_slope(loss, r, b)
+            return z - r - (v - y) / s - delta * (v - center)
+
+        low, high = -1.0, 1.0
+        while slope(low) < 0.0:
+            low -= 1.0
+        while slope(high) > 0.0:
+            high += 1.0
+        return loss_slope(loss, brentq(slope, low, high, xtol=1e-14, rtol=1e-15), b)
     mu, eps, low, high = QUADRATIC[loss]
     if loss in LABELLED and b < 0.0:
         low, high = -high, -low
@@ -182,9 +194,9 @@ def simplex_prox(z, b, y, s):
 
 
 def dual_start(loss, b):
-    """0, but strictly inside the domain of Poisson's entropy."""
+    """0, but strictly inside the domain of the entropies of log links."""
     b = np.asarray(b, dtype=float)
-    return 1 - b if loss == "poisson" else np.zeros(b.size)
+    return 1 - b if loss in ("poisson", "gamma", "tweedie") else np.zeros(b.size)
 
 
 def batches_of(order, m):
@@ -223,6 +235,14 @@ def theory_steps(R, lam, gamma, m=1, alpha=0.0, p=None):
     return tau, sigma * scale, theta
 
 
+def icml_steps(R, lam, gamma, p):
+    """Those of weighted sampling in the ICML 2015 version, as AdaSPDC's authors ran it."""
+    n, mean = R.size, sum(R) / R.size
+    tau = (gamma / (n * lam)) ** 0.5 / (4 * mean)
+    sigma = (n * lam / gamma) ** 0.5 / (4 * mean)
+    return tau, sigma / (n * p), 1 - 1 / (2 * n + 2 * mean * (n / (lam * gamma)) ** 0.5)
+
+
 def practical_steps(R, lam, gamma, m, p):
     """tau sigma_i R_i^2 = .6 N p_i/m, tau where primal and slowest dual rate are equal.
 
@@ -244,13 +264,19 @@ def practical_steps(R, lam, gamma, m, p):
 # ---- SPDC-AIS (Algorithm 1 of AIS) --------------------------------------------------------------
 
 
-def ais_steps(R, lam, gamma, rule, delta=(0.2, 0.8), rho=None):
-    """(tau, sigma_i at p_i = 1/N, theta, largest delta) of Theorems 1 and 2, mu as corrected."""
+def ais_steps(R, d, lam, gamma, rule, delta=(0.2, 0.8), rho=None, adaptive=True):
+    """(tau, sigma_i at p_i = 1/N, theta, largest delta) of Theorems 1 and 2, mu as corrected; of
+    Algorithm 1 of SPDC (constant); of the practical steps, which are LIS's unless adaptive."""
     N, low, high = R.size, *delta
+    if rule == "constant":
+        return *theory_steps(R, lam, gamma), high
     if rule == "practical":  # tau as if long rows were drawn more, half by their norms
         p = mixture(R, 0.5)
-        tau, sigma, theta = practical_steps(R, lam, gamma, 1, p)
-        return tau, sigma / (N * p), theta, high
+        tau, sigma, _ = practical_steps(R, lam, gamma, 1, p)
+        kappa = np.mean(R**2) / (lam * gamma)
+        longer = 1.5 * ((1 + kappa / N) / (1 + kappa / d)) ** 0.25 if adaptive else 1.0
+        tau *= longer
+        return tau, sigma / (longer * N * p), 1 / (1 + 2 * lam * tau), high
     keep = 1 - high if rule == "theory" else 1
     tau = keep / (2 * R.max()) * (gamma / (N * lam)) ** 0.5
     sigma = keep / (2 * R.max()) * (N * lam / gamma) ** 0.5
@@ -263,33 +289,40 @@ def ais_steps(R, lam, gamma, rule, delta=(0.2, 0.8), rho=None):
     return tau, np.full(N, sigma), 1 - min(primal, dual), high
 
 
+def longer(weights):
+    """tau of a pass of adaptive sampling with practical steps, over that at equal weights."""
+    return min(weights.size * np.sum(weights**2) / np.sum(weights) ** 2, 8.0)
+
+
 def adaptive_frequencies(weights, delta):
     """N p_i of eq. 13."""
     return (1 - delta) + delta * weights.size * weights / weights.sum()
 
 
-def ais_pass(naive, order, weights, base, delta, kappa, shorter):
-    """One pass of SPDC-AIS over ``order`` (rows of the data), in pieces of 1/16 of the rows.
+def ais_pass(naive, order, weights, base, deltas, kappa, power, averaged=True, learns=True):
+    """One pass of SPDC-AIS over ``order`` (rows of the data), with delta_t of each step.
 
-    ``weights`` (of the rows that count, updated here) holds for each row |pi_i|^kappa, averaged
-    with what it held before; pi_i = dy_i/sigma_i of the row's last step, in y_i sqrt(W_i).
+    ``weights`` (of the rows that count, updated here if it ``learns``) holds for each row
+    |pi_i|^kappa, known to the next draw; or, averaged, its mean with what it held before, known to
+    the next piece of 1/16 of the rows, all of it drawn with the delta_t of its first step.
+    pi_i = dy_i/sigma_i of the row's last step, in y_i sqrt(W_i); sigma_i = base_i (N p_i)^power.
     """
     N = naive.rows.size
     place = {int(i): k for k, i in enumerate(naive.rows)}
-    piece = min(max(N // 16, 1), 256)
+    piece = min(max(N // 16, 1), 256) if averaged and learns else 1
     for first in range(0, len(order), piece):
-        part = [int(i) for i in order[first : first + piece]]
-        frequencies = adaptive_frequencies(weights, delta)
-        last = {}
-        for i in part:
+        frequencies, last = adaptive_frequencies(weights, deltas[first]), {}
+        for i in map(int, order[first : first + piece]):
             f = frequencies[place[i]]
             naive.p[i] = f / N
-            naive.sigma[i] = base[i] / f if shorter else base[i] * f
+            naive.sigma[i] = base[i] * f**power
             before = naive.y[i]
             naive.run([[i]])
             last[i] = abs(naive.y[i] - before) * naive.W[i] ** 0.5 / naive.sigma[i]
         for i, size in last.items():
-            weights[place[i]] = (size**kappa + weights[place[i]]) / 2
+            if learns:
+                old = weights[place[i]] if averaged else size**kappa
+                weights[place[i]] = (size**kappa + old) / 2
 
 
 def ideal_frequencies(naive, base, delta, kappa):
@@ -350,13 +383,14 @@ def ada_primal(R, N, m, lam, gamma):
     return tau, 1 - 1 / (N / m + R * (N / m / (lam * gamma)) ** 0.5)
 
 
-def ada_pass(naive, picks, blocks, R, lam, gamma):
-    """The steps of ``picks``, one row of block numbers a step."""
+def ada_pass(naive, picks, blocks, R, lam, gamma, theta=None):
+    """The steps of ``picks``, one row of block numbers a step; ``theta`` in place of eq. 15's."""
     N, m = len(blocks), picks.shape[1]
     for k, block in enumerate(blocks):
         naive.sigma[block] = ada_sigma(R[k], N, m, lam, gamma)
     for pick in picks:
         naive.tau, naive.theta = ada_primal(R[pick].max(), N, m, lam, gamma)
+        naive.theta = naive.theta if theta is None else theta
         naive.run([[i for k in pick for i in blocks[k]]])
 
 
@@ -400,6 +434,8 @@ def loss_value(loss, z, b):
         "absolute": lambda: abs(r),
         "quantile": lambda: abs(r) / 2,
         "poisson": lambda: np.exp(z) - b * z,
+        "gamma": lambda: z + b * np.exp(-z),
+        "tweedie": lambda: 2 * b * np.exp(-z / 2) + 2 * np.exp(z / 2),
         "log_cosh": lambda: np.logaddexp(r, -r) - np.log(2),
     }[loss]()
 
@@ -414,6 +450,8 @@ def loss_slope(loss, z, b):
         "huber": lambda: np.clip(r, -1.35, 1.35),
         "squared_epsilon_insensitive": lambda: 2 * np.sign(r) * np.maximum(abs(r) - 0.1, 0),
         "poisson": lambda: np.exp(z) - b,
+        "gamma": lambda: 1 - b * np.exp(-z),
+        "tweedie": lambda: np.exp(z / 2) - b * np.exp(-z / 2),
         "log_cosh": lambda: np.tanh(r),
     }[loss]()
 

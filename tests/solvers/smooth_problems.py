@@ -26,6 +26,7 @@ def make(loss, n, d, seed=0):
         "classification": np.where(z > 0, 1.0, -1.0),
         "regression": z,
         "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3))),
+        "positive": np.exp(np.clip(0.3 * z, -3, 3)),
     }[losses.LOSSES[loss].task]
     if losses.LOSSES[loss].task == "classification":
         b[:2] = 1.0, -1.0

@@ -33,6 +33,7 @@ def make(loss, n=60, d=15, seed=0):
         "classification": np.where(z > 0, 1.0, -1.0),
         "regression": z,
         "count": np.floor(np.exp(np.clip(0.3 * z, -3, 3))),
+        "positive": np.exp(np.clip(0.3 * z, -3, 3)),
     }[task]
 
 
@@ -122,11 +123,17 @@ VARIANTS = [
     *(("spdc", {"sampling": s}) for s in ("lipschitz", "weighted", "adaptive")),
     *(("spdc", {"sampling": s, "steps": "theory"}) for s in ("uniform", "weighted", "adaptive")),
     ("spdc", {"sampling": "adaptive", "steps": "theory2"}),
+    ("spdc", {"sampling": "weighted", "steps": "icml2015"}),
     ("spdc", {"batch_size": 4}),
+    ("spdc", {"groups": GROUPS}),
+    ("spdc", {"groups": GROUPS, "sampling": "weighted", "batch_size": 3}),
+    ("spdc", {"kinks": "direct"}),
+    ("adaspdc", {"kinks": "direct"}),
     ("adaspdc", {"batch_size": 4}),
     ("adaspdc", {"groups": GROUPS}),
     ("adaspdc", {"groups": GROUPS, "batch_size": 3}),
     *((name, {"sampling": s}) for name in ("dspdc", "spd1-vr") for s in ("lipschitz", "adaptive")),
+    ("sag", {"lipschitz": "norm", "step": 0.25}),
 ]
 
 
@@ -156,6 +163,33 @@ def test_every_variant_with_a_kink(name, options, storage):
     problem = ac.Problem(as_storage(A, storage), b, "hinge", l2=0.02)
     result = ac.solve(problem, name, tol=1e-8, max_passes=PASSES, **options)
     assert_optimal(result, best)
+
+
+@STORAGES
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("name, options", [v for v in VARIANTS if "kinks" in v[1]], ids=name_of)
+def test_l1_alone_as_it_is(name, options, loss, intercept, storage):
+    """Without a perturbation, to what the perturbed ones find."""
+    A, b = make(loss, seed=4)
+    problem = ac.Problem(as_storage(A, storage), b, loss, l1=0.03, intercept=intercept)
+    best = ac.solve(problem, "acf", tol=1e-10).primal
+    result = ac.solve(problem, name, tol=1e-8, max_passes=PASSES, **options)
+    assert_optimal(result, best)
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": 4}], ids=name_of)
+@pytest.mark.parametrize("name", ["spdc", "adaspdc"])
+def test_a_linear_program_as_it_is_falls_like_the_passes(name, options):
+    """Neither a smooth loss nor a strongly convex penalty: O(1/T), and no worse."""
+    A, b = make("hinge")
+    problem = ac.Problem(A, b, "hinge", l1=0.02)
+    gaps = []
+    for passes in (100, 1600):
+        with pytest.warns(ac.ConvergenceWarning):
+            found = ac.solve(problem, name, tol=1e-12, max_passes=passes, kinks="direct", **options)
+        gaps.append(found.relative_gap)
+    assert gaps[1] <= gaps[0] / 8
 
 
 @pytest.mark.parametrize(
@@ -431,10 +465,15 @@ ON_DATA = [(name, {}) for name in SOLVERS] + [v for v in VARIANTS if "groups" no
 
 
 def on_data():
-    """DSPDC by row norms is left out on w8a: 1.7e-3 after 26,000 passes (150 s)."""
+    """DSPDC by row norms is left out on w8a: 1.7e-3 after 26,000 passes (150 s).
+
+    So is SAG with the norms of rows in place of their squares on colon-cancer, where they are 33 to
+    62: its steps are that much too long, and it diverges.
+    """
     for data_set in TABLE_2:
         for name, options in ON_DATA:
             slow = (name, options, data_set) == ("dspdc", {"sampling": "lipschitz"}, "w8a")
+            slow |= data_set == "colon-cancer" and options.get("lipschitz") == "norm"
             for storage in ("csr",) if data_set == "w8a" else ("csr", "dense"):
                 if not slow:
                     yield data_set, name, options, storage
@@ -465,7 +504,7 @@ def data_optimum(name, A, b, l2):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["apdc", "adaspdc"])
+@pytest.mark.parametrize("name", ["apdc", "adaspdc", "spdc"])
 def test_mnist(name, data):
     A, b = data("mnist")
     codes = np.unique(b, return_inverse=True)[1]
@@ -477,7 +516,7 @@ def test_mnist(name, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("storage", ["csr", "dense"])
-@pytest.mark.parametrize("name", ["apdc", "adaspdc", "newton-cg"])
+@pytest.mark.parametrize("name", ["apdc", "adaspdc", "spdc", "newton-cg"])
 def test_mnist_by_scikit_learn(name, storage, data):
     A, b = data("mnist")
     A, codes = A[:5000] / 255.0, np.unique(b[:5000], return_inverse=True)[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -32,21 +31,32 @@ SPDC_OPTIONS = [
 ] + [
     {"steps": "theory"},
     {"sampling": "weighted", "steps": "theory", "batch_size": 4},
+    {"sampling": "weighted", "steps": "icml2015"},
     {"sampling": "adaptive"},
     {"sampling": "adaptive", "steps": "theory", "delta_passes": 20},
     {"sampling": "adaptive", "steps": "theory2", "kappa": 1.0, "rho": 0.1},
+    {"sampling": "adaptive", "steps": "constant", "weights": "last", "delta_passes": 20},
+    {"sampling": "lipschitz", "steps": "constant", "delta": (0.2, 0.8), "delta_passes": 20},
     {"sampling": "ideal"},
 ]
 #: Eight blocks of one to nine rows, the row of zeros among them.
 GROUPS = np.repeat(np.arange(8), [1, 2, 9, 1, 3, 1, 5, 5])[np.random.default_rng(0).permutation(27)]
+SPDC_OPTIONS += [
+    {"groups": GROUPS},
+    {"groups": GROUPS, "sampling": "weighted", "batch_size": 3},
+    {"kinks": "direct"},
+    {"kinks": "direct", "sampling": "weighted", "batch_size": 4},
+]
 ADASPDC_OPTIONS = [
     {},
+    {"kinks": "direct"},
     {"batch_size": 4},
     {"batch_size": 27},
     {"groups": GROUPS},
     {"groups": GROUPS, "batch_size": 3},
 ]
 DOUBLY_OPTIONS = [{}, {"sampling": "lipschitz"}, {"sampling": "adaptive"}]
+DSPDC_OPTIONS = [{"steps": s, "sampling": "adaptive"} for s in ("printed", "constant")]
 
 
 def name_of(value):
@@ -62,7 +72,8 @@ def able(name, kind, options=None):
     missing = {"strongly_convex"} if PROBLEMS[kind][2] == 0.0 else set()
     missing |= {"smooth", "differentiable"} if PROBLEMS[kind][0] == "hinge" else set()
     missing |= {"quadratic"} if PROBLEMS[kind][1] > 0.0 else set()
-    return not missing & SOLVERS[name].variant(make_problem(kind, "dense")).needs
+    entry = SOLVERS[name].variant(make_problem(kind, "dense"))
+    return not missing & entry.needs and entry.options >= set(options or {})
 
 
 def make_problem(kind, storage, *, intercept=False, weights=False, seed=0):
@@ -121,9 +132,11 @@ def assert_bits(a, b):
 BY_SOLVER = {
     "spdc": SPDC_OPTIONS,
     "adaspdc": ADASPDC_OPTIONS,
-    "dspdc": DOUBLY_OPTIONS,
+    "dspdc": DOUBLY_OPTIONS + DSPDC_OPTIONS,
     "spd1-vr": DOUBLY_OPTIONS,
-    "cd": [{}, {"order": "frequencies"}],
+    "acf": [{}, *({"order": o} for o in ("published", "argmax", "iid"))],
+    "cd": [{}, *({"order": o} for o in ("frequencies", "argmax", "iid"))],
+    "sag": [{}, {"lipschitz": "norm", "step": 0.25}],
 }
 OPTIONS = [(name, o) for name in SOLVERS for o in BY_SOLVER.get(name, [{}])]
 CASES = pytest.mark.parametrize(
@@ -204,7 +217,8 @@ def test_seeds(name, options, kind, storage):
         solver.advance(3)
     assert_bits(a, b)
     # nothing to draw: all rows in every batch, all columns in turn, or a whole system
-    if options.get("batch_size") != 27 and name not in DETERMINISTIC:
+    draws = options.get("batch_size") != 27 and options.get("order") != "argmax"
+    if draws and name not in DETERMINISTIC:
         assert not (np.array_equal(a.y, c.y) and np.array_equal(a.x, c.x))
 
 
@@ -294,7 +308,7 @@ def test_nothing_to_visit(name, storage):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_one_row(name):
     for A in (np.array([[2.0]]), sparse.csr_matrix([[2.0]])):  # min (2x - 3)^2/2 + x^2/2
-        result = ac.solve(ac.Problem(A, [3.0], l2=1.0), name, tol=1e-14)
+        result = ac.solve(ac.Problem(A, [3.0], l2=1.0), name, tol=1e-13)
         assert result.x[0] == pytest.approx(6 / 5, rel=1e-6)
 
 
@@ -311,7 +325,7 @@ def assert_consistent(problem, result):
     assert np.all(np.diff(h.seconds) >= 0) and np.all(np.diff(h.operations) >= least)
     # of the best points so far, of which x = 0 is one, and what rounding may hide: more of it
     # where newton-cg has come near to the optimum of a problem with next to no penalty
-    hidden = 0.1 if result.solver == "newton-cg" else 0.02
+    hidden = 0.2 if result.solver == "newton-cg" else 0.02
     best_p = np.minimum.accumulate(np.minimum(h.primal, problem.null_value))
     raw = np.maximum(best_p - np.maximum.accumulate(h.dual), 0.0)
     rounding = 1e-12 * (np.abs(best_p) + np.abs(h.dual.max()))
@@ -431,11 +445,15 @@ def test_other_exceptions_of_a_callback_pass_through():
 
 
 CTRL_C = """
-import numpy as np, adacoord as ac
-A = np.random.default_rng(0).standard_normal((2000, 50))
+import os, signal, sys, threading, numpy as np, adacoord as ac
+A = np.random.default_rng(0).standard_normal((20000, 50))
 problem = ac.Problem(A, np.where(A[:, 0] > 0, 1.0, -1.0), "smooth_hinge", l2=L2)
-show = lambda p: print("at", p.passes, flush=True)
-r = ac.solve(problem, SOLVER, tol=1e-15, max_passes=10**9, callback=show)
+sys.setswitchinterval(1e-5)
+press = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT))
+def well_under_way(progress):
+    if progress.passes >= 20 and press.ident is None:
+        press.start()
+r = ac.solve(problem, SOLVER, tol=1e-15, max_passes=10**9, callback=well_under_way)
 # Two evaluations differ by rounding: of the gap's own size, or of P(0) = .5 where the gap is tiny.
 close = abs(problem.gap(r.x, r.y) - r.gap) <= 1e-9 * r.gap + 1e-13
 print("status", r.status, r.passes, r.gap == r.primal - r.dual, close)
@@ -445,24 +463,14 @@ print("status", r.status, r.passes, r.gap == r.primal - r.dual, close)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVERS)
 def test_ctrl_c(name):
-    """A signal in the middle of a long run, as a terminal sends it."""
+    """A signal in the middle of a run: a thread of the run's own process sends it, so that a quick
+    solver is not done before another process was given its turn."""
     code = CTRL_C.replace("SOLVER", repr(name)).replace("L2", "1e-30" if name in QUICK else "1e-12")
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        for line in process.stdout:
-            if int(line.split()[1]) >= 20:  # well under way
-                break
-        time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 0, err
-    last = out.splitlines()[-1].split()
-    assert last[:2] == ["status", "interrupted"] and int(last[2]) >= 20, out
-    assert last[3:] == ["True", "True"] and not err
+    run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    last = run.stdout.split()
+    assert last[:2] == ["status", "interrupted"] and int(last[2]) >= 20, run.stdout
+    assert last[3:] == ["True", "True"] and not run.stderr
 
 
 @pytest.mark.slow
@@ -504,10 +512,10 @@ def test_checks_follow_the_passes_alone(name):
         expected.append(min(expected[-1] + check_interval(expected[-1], cost), most))
     if name == "lbfgs":  # which ends before, in rounding
         expected = expected[: runs[0].size]
-    if name == "newton":  # which is looked at when it says so: with a callback, always
-        expected = range(1, most + 1)
+    if name == "newton":  # looked at when it says so, with a callback always, until it is stuck
+        expected = range(1, max(runs[0].size, 100) + 1)
     if name == "newton-cg":  # after its steps, which take some passes of conjugate gradients each
-        assert 1 < runs[0].size < 30 and (np.diff(runs[0]) >= 1).all()
+        assert runs[0].size > 1 and 1 == np.diff(runs[0]).min() < np.diff(runs[0]).max()
         return
     np.testing.assert_array_equal(runs[0], expected)
 

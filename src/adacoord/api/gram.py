@@ -38,7 +38,9 @@ COLUMNS_PER_POINT, PAIRS_PER_POINT = 50, 2.0
 
 def possible(problem: Problem) -> bool:
     """Whether moments say all there is to know, and fit (``linalg.moments.LARGEST``)."""
-    return problem.loss.name == "squared" and fits(problem.d, MATRICES)
+    simple = problem.penalty.uniform and not problem.penalty.grouped
+    simple = simple and problem.offset is None and problem.loss.name == "squared"
+    return simple and fits(problem.d, MATRICES)
 
 
 def pays(problem: Problem, points: int) -> bool:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,11 +21,17 @@ import numpy as np
 from ..linalg.blas import one_thread
 from ..problem import Problem
 from ..solvers.base import Point, Stepper, start_point
+from .turns import Turns
 
 if TYPE_CHECKING:
     from ..auto.fallback import Fallback
+    from .checkpoint import Checkpoints
 
 Values = TypeVar("Values", bound=float | np.ndarray)
+
+
+#: Endings after which a run can go on from its checkpoint: it was asked to stop.
+PAUSED = ("callback", "max_seconds")
 
 
 class Switch(NamedTuple):
@@ -75,6 +80,15 @@ class History:
         for name, value in values.items():
             getattr(self, name).append(value)
 
+    def to_frame(self) -> Any:
+        """A pandas frame, one row for each gap check."""
+        from .views import history_frame
+
+        return history_frame(self)
+
+    def switch(self, passes: int, before: str, after: str) -> None:
+        self.switched = Switch(passes, before, after)
+
     def freeze(self) -> None:
         for name in self.columns:
             setattr(self, name, np.asarray(getattr(self, name)))
@@ -111,21 +125,29 @@ class Monitor:
         max_seconds: float | None = None,
         callback: Callable[[Progress], object] | None = None,
         show: Callable[[Progress], None] | None = None,
+        checkpoints: Checkpoints | None = None,
     ):
         self.problem = problem
         self.tol, self.max_passes, self.max_seconds = tol, max_passes, max_seconds
-        self.callback, self.show = callback, show
+        self.callback, self.show, self.checkpoints = callback, show, checkpoints
         self.history = History()
         self.certified = problem.has_certificate
-        # x = 0 is the least that is offered: no run returns a point worse than that
+        # x = 0, or what bounds have nearest to it, is the least that is offered: no run returns a
+        # point worse than that
         self.best_primal = problem.null_value
-        self.x, self.intercept = np.zeros(problem.x_shape), problem.no_intercept
+        self.x, self.intercept = problem.null_point, problem.no_intercept
         self.y, self._u = problem.loss.start(problem.b), np.zeros(problem.x_shape)
+        #: the predictions of x, once they were computed
+        self._z: np.ndarray | None = None
         #: D(y) as evaluated, and the bound on P* that it proves
         self._dual_value = self.best_dual = -math.inf if self.certified else math.nan
         #: the point that the run starts from, with its P and D
         self._first: tuple[Any, Any, Any, float, float] | None = None
-        self._spent = 0, 0  # passes and operations of a solver that another took over from
+        self.passes = 0  # once the run is over
+        self._left = 0  # passes to the next check
+        self._unseen = False  # whether the start is yet to be looked at
+        self.over = ""  # the reason why the run that is taken up again had ended
+        self.earlier = 0.0  # seconds of the run before it was taken up again
 
     @property
     def relative_gap(self) -> float:
@@ -141,7 +163,10 @@ class Monitor:
     def _all_rounding(self) -> bool:
         """Whether no better points could prove more than half of what is missing."""
         found = math.isfinite(self.gap)  # nothing is proved before there is a bound
-        return found and self.best_primal - self._dual_value <= 0.5 * self.gap
+        if not found or self.best_primal - self._dual_value > 0.5 * self.gap:
+            return False
+        box = self.problem.penalty.box_cost(self.x, self._u)  # which better points need not pay
+        return self.best_primal - self._dual_value + box <= 0.5 * self.gap
 
     def run(
         self,
@@ -151,7 +176,8 @@ class Monitor:
     ) -> str:
         """Advance the solver until a reason to stop; returns that reason.
 
-        ``start`` is looked at as it is (a dual method keeps only its y).  When what ``fallback``
+        ``start`` is looked at as it is (a dual method keeps only its y), of a solver that descends
+        from there only where that did not get to ``tol``.  When what ``fallback``
         makes is due, once at the most, its solver goes on from the best points so far; limits hold
         for both.  Where that one fails, or is stuck, the first goes on where it was.
         One of ``"converged"``, ``"max_passes"``, ``"max_seconds"``, ``"callback"``,
@@ -161,77 +187,106 @@ class Monitor:
         no certificate"`` and ``"no minimum"``.
         """
         self._started = time.perf_counter()
-        solver: Stepper | None = None
-        other: Fallback | None = None
-        first: Stepper | None = None  # while the fallback's solver has its turn
+        self.turns = turns = Turns(make_solver, fallback)
+        checkpoints = self.checkpoints
         try:
-            if self.problem.constant_target is not None:
-                zero = np.zeros(self.problem.x_shape)
-                self._look(zero, self.problem.constant_target, np.zeros(self.problem.y_shape))
-            with np.errstate(all="ignore"):
-                solver = make_solver()
-            if start is not None:
-                point = start_point(self.problem, start)
-                self._first = *point, *self._look(*point)
-            # a patient solver is looked at when it says so, unless nothing is left to do
-            reason = self.check(solver) if not solver.patient or self._all_rounding else ""
-            while not reason:
-                step = check_interval(solver.passes, solver.check_cost)
-                step = sooner(step, self.history, self.tol)
-                step = min(step, self.max_passes - self._passes(solver))
-                self._advance(solver, step)
-                reason = self.check(solver)
-                if reason:
-                    break
-                if fallback is not None:  # which most runs that end at a first check never need
-                    other, fallback = fallback(), None
-                if first is not None:
-                    assert other is not None
-                    if solver.stuck or other.failed(self.history, self.tol, self.max_passes):
-                        self._spent = solver.passes, solver.operations
-                        self.history.switched = None
-                        solver, first, other = first, None, None
-                elif other is not None and (solver.stuck or other.due(self.history, self.tol)):
-                    first, solver = solver, self._take_over(solver, other)
-                    if first.stuck:
-                        first = other = None
-                elif solver.stuck:
-                    reason = "stuck"
+            with checkpoints.listening() if checkpoints else nullcontext():
+                reason = self._run(turns, start)
         except KeyboardInterrupt:
             reason = "interrupted"
-            if solver is not None:  # any (x, y) is a valid point, wherever it was interrupted
-                self._look(solver.x, solver.intercept, solver.y)
+            if turns.begun:  # any (x, y) is a valid point, wherever it was interrupted
+                self._look(turns.solver.x, turns.solver.intercept, turns.solver.y)
+            if self._unseen:
+                self._look(*start_point(self.problem, start))
         self.history.freeze()
-        self.passes = 0 if solver is None else self._passes(solver)
+        if turns.begun:
+            self.passes = self._passes(turns.solver)
         return reason
 
-    def _advance(self, solver: Stepper, passes: int) -> None:
-        """Up to so many passes; what overflows on the way is seen at the next look."""
+    def _run(self, turns: Turns, start: Point | None) -> str:
+        if self.checkpoints is None or not self.checkpoints.resume(self):
+            reason = self._begin(turns, start)
+        elif self.over:
+            return self.over
+        else:  # a callback may have ended a run that was over anyway
+            over = self._left == 0 and self._passes(turns.solver) >= self.max_passes
+            reason = "max_passes" if over else ""
+        while not reason:
+            if self._left == 0:
+                reason = turns.next(self.history, self, self.tol, self.max_passes)
+                if reason:
+                    break
+                self._left = self._interval(turns.solver)
+            self._advance(turns.solver)
+            self._left = 0
+            reason = self.check(turns.solver)
+        paused = reason in PAUSED
+        if self.checkpoints and paused:
+            self.checkpoints.end(self, "")
+        if self._unseen and reason != "converged":  # it may prove more than what came after it
+            self._look(*start_point(self.problem, start))
+            if self.relative_gap <= self.tol:
+                reason = "converged"
+        if self.checkpoints and not paused:
+            self.checkpoints.end(self, reason)
+        return reason
+
+    def _begin(self, turns: Turns, start: Point | None) -> str:
+        """The first looks, and how far it is to the next; a reason to stop where they have one."""
+        if self.problem.constant_target is not None:
+            zero = np.zeros(self.problem.x_shape)
+            self._look(zero, self.problem.constant_target, np.zeros(self.problem.y_shape))
+        solver = turns.begin()
+        self._unseen = start is not None and solver.descends
+        if start is not None and not self._unseen:
+            point = start_point(self.problem, start)
+            self._first = *point, *self._look(*point)
+        # a patient solver is looked at when it says so, unless nothing is left to do
+        reason = self.check(solver) if not solver.patient or self._all_rounding else ""
+        self._left = self._interval(solver)
+        return reason
+
+    def _interval(self, solver: Stepper) -> int:
+        """Passes to the next check."""
+        step = sooner(check_interval(solver.passes, solver.check_cost), self.history, self.tol)
+        return min(step, self.max_passes - self._passes(solver))
+
+    def _advance(self, solver: Stepper) -> None:
+        """Up to the next check; what overflows on the way is seen there."""
         # held once for all of them: 40 us each time
         with one_thread() if solver.uses_blas else nullcontext(), np.errstate(all="ignore"):
-            for _ in range(passes):
+            for left in range(self._left, 0, -1):
+                self._left = left
+                if self.checkpoints is not None:
+                    self.checkpoints.visit(self)
                 solver.advance(1)
                 # a solver that believes to be there is looked at, not believed
                 if solver.estimate <= self.tol or solver.stuck:
                     return
-                if self.callback is not None and solver.patient and solver.estimate < math.inf:
+                if self.callback is not None and self._due(solver):
                     return
-                if self.max_seconds is not None and self.seconds >= self.max_seconds:
+                if self.max_seconds is not None and self._late(self.seconds):
                     return
 
-    def _take_over(self, solver: Stepper, fallback: Fallback) -> Stepper:
-        """The solver that goes on from the best points of ``solver``."""
-        other, name = fallback.make(SimpleNamespace(x=self.x, intercept=self.intercept, y=self.y))
-        self.history.switched = Switch(solver.passes, fallback.before, name)
-        self._spent = solver.passes, solver.operations
-        return other
+    def _due(self, solver: Stepper) -> bool:
+        """Whether a callback has waited long enough for a look at a patient solver.
+
+        (One-hot ridge, 12 passes of conjugate gradients: half of the time went into 12 looks.)
+        """
+        last = self.history.passes[-1] if len(self.history.passes) else 0
+        waited = self._passes(solver) - last >= check_interval(0, solver.look_cost)
+        return waited and solver.patient and solver.estimate < math.inf
+
+    def _late(self, seconds: float) -> bool:
+        """Whether this call has had its seconds; those before a checkpoint do not count."""
+        return self.max_seconds is not None and seconds - self.earlier >= self.max_seconds
 
     def _passes(self, solver: Stepper) -> int:
-        return self._spent[0] + solver.passes
+        return self.turns.spent[0] + solver.passes
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._started
+        return self.earlier + time.perf_counter() - self._started
 
     def check(self, solver: Stepper) -> str:
         """Evaluate the solver's point; the reason to stop, or an empty string."""
@@ -246,7 +301,7 @@ class Monitor:
         self.history.append(
             passes=passes,
             seconds=seconds,
-            operations=self._spent[1] + solver.operations,
+            operations=self.turns.spent[1] + solver.operations,
             primal=primal,
             dual=dual,
             gap=gap,
@@ -267,7 +322,7 @@ class Monitor:
             return "callback"
         if passes >= self.max_passes:
             return "max_passes"
-        if self.max_seconds is not None and seconds >= self.max_seconds:
+        if self._late(seconds):
             return "max_seconds"
         return ""
 
@@ -300,7 +355,8 @@ class Monitor:
         # A solver may wander off for a while: an infinite P or D is simply not the best.
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(intercept).all() and np.isfinite(x).all()
-            primal = self.problem._primal(x, intercept) if finite else math.inf
+            z = self.problem.predictions(x, intercept) if finite else None
+            primal = math.inf if z is None else self.problem._primal_at(z, x)
             if self.certified:
                 feasible, u = self.problem.feasible_dual(y)
                 dual = self.problem._dual(feasible, u)
@@ -309,18 +365,32 @@ class Monitor:
             best = self.best_primal
             if not self.certified and math.isfinite(best):  # P cannot see the last digits of x
                 best += 1e-14 * abs(best)
-            better = primal < best, dual > self._dual_value
-            if better[0]:
+            lower, higher = primal < best, False
+            if lower:
                 self.best_primal, self.x, self.intercept = primal, x.copy(), copy(intercept)
+                self._z = z
                 if not self.certified:
                     self.y = y.copy()
-            if better[1]:
+            if self.certified:
+                higher = self._worth(dual, u) > self._worth(self._dual_value, self._u)
+            if higher:
                 self._dual_value, self.y, self._u = dual, feasible, u
-            if self.certified and any(better):
+            if self.certified and (lower or higher):
                 self.best_dual = self.problem.bound(
-                    self.x, self.intercept, self.best_primal, self.y, self._u, self._dual_value
+                    self.x,
+                    self.intercept,
+                    self.best_primal,
+                    self.y,
+                    self._u,
+                    self._dual_value,
+                    self._z,
+                    self.tol,
                 )
         return primal, dual
+
+    def _worth(self, dual: float, u: np.ndarray) -> float:
+        """What D, as evaluated at a y of average u, says of points as far out as the best x."""
+        return dual - self.problem.penalty.box_cost(self.x, u)
 
 
 def read_only(x: Values) -> Values:

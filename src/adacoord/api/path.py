@@ -13,11 +13,13 @@ import numpy as np
 
 from ..auto.fallback import lesson
 from ..exceptions import ConvergenceWarning
+from ..parallel.config import asked, config_context, refuse_checkpoint
 from ..problem import Problem
 from ..problem.many import certificates
+from ..problem.penalties import Penalty
 from . import gram
 from .monitor import History, Switch
-from .solve import Result, _check_limits, run
+from .solve import Result, _check_limits, run, shared_out, threads_of_its_own
 
 #: The solver's name in the :class:`Result` of a point that the Gram matrix gave.
 ON_GRAM = "acf"
@@ -57,6 +59,37 @@ class Path:
     def __len__(self) -> int:
         return self.l1.size
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the coefficients against the penalty, strong ones on the left.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure without.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from .views import plot_path
+
+        return plot_path(self, ax)
+
+    def _repr_html_(self) -> str:
+        from .views import table
+
+        return table(
+            f"Path of {len(self)} points{', interrupted' * self.interrupted}",
+            {
+                "l1": f"{self.l1[0]:.3g} to {self.l1[-1]:.3g}",
+                "l2": f"{self.l2[0]:.3g} to {self.l2[-1]:.3g}",
+                "certified relative gap, largest": f"{self.relative_gap.max():.2e}",
+                "points at tol": f"{np.count_nonzero(self.converged)} of {len(self)}",
+                "passes": int(self.passes.sum()),
+                "seconds": float(self.seconds.sum()),
+            },
+        )
+
     def __repr__(self) -> str:
         return (
             f"Path({len(self)} points{', interrupted' * self.interrupted}, "
@@ -79,6 +112,8 @@ def path(
     max_passes: int = 1000,
     seed: int = 0,
     keep_results: bool = False,
+    n_jobs: int | None = None,
+    executor: Any = None,
     **options: Any,
 ) -> Path:
     """Solve a problem along a path of penalties, from each point on to the next.
@@ -98,11 +133,12 @@ def path(
     l1, l2 : float or array, optional
         The penalties, solved in the order given (from strong to weak is fastest).  Two arrays
         must have the same length, a number stands for all points.  liblinear's C is
-        ``l2 = 1/(n C)``.
+        ``l2 = 1/(n C)``.  Where columns have weights of their own, these are factors of the
+        problem's l1_j and l2_j (1 where not given).
     n_points, ratio : int, float
         Of the path in l1 that is made if neither is given.
-    tol, solver, max_passes, seed, **options
-        As in :func:`solve`, for each point.
+    tol, solver, max_passes, seed, n_jobs, executor, **options
+        As in :func:`solve`, for each point; the rows are shared out once for all of them.
     keep_results : bool
         Keep the whole :class:`Result` (its dual point and history) of each point.
 
@@ -118,7 +154,27 @@ def path(
         Once, when points stopped at ``max_passes`` before ``tol``.
     """
     _check_limits(problem, tol, max_passes, None, seed)
+    refuse_checkpoint("a path", "leave it out, or solve its points one by one")
     first, second = _penalties(problem, l1, l2, n_points, ratio)
+    n_jobs, executor = asked(n_jobs, executor)
+    options, n_jobs = threads_of_its_own(solver, options, n_jobs)
+    # weights of single columns are for one array: run by run then
+    if (n_jobs is not None or executor is not None) and problem.penalty.uniform:
+        weakest = problem.with_penalty(float(first[-1]), float(second[-1]))
+        with shared_out(weakest, solver, options, n_jobs, executor) as weakest, config_context():
+            shared = problem.with_penalty()
+            shared.matrix = weakest.matrix
+            return path(
+                shared,
+                first,
+                second,
+                tol=tol,
+                solver=solver,
+                max_passes=max_passes,
+                seed=seed,
+                keep_results=keep_results,
+                **options,
+            )
     switched: Switch | None = None  # what a switch has taught: not again the wrong method
 
     def one(problem: Problem, start: Any, spent: int = 0) -> Result:
@@ -174,6 +230,13 @@ def path(
         return gathered(interrupted=True)
 
 
+def under(problem: Problem, l1: float, l2: float) -> Problem:
+    """The problem under another penalty: factors of the columns' own weights, where they have."""
+    columns: Any = problem.penalty
+    own: Any = (1.0, 1.0) if columns.uniform else columns.by_column(problem.d)
+    return problem.with_penalty(l1 * own[0], l2 * own[1])
+
+
 def follow(
     problem: Problem,
     penalties: Iterable[tuple[float, float]],
@@ -181,11 +244,12 @@ def follow(
 ) -> Iterator[Result]:
     """The solution under each (l1, l2), found from the one before.
 
-    Ctrl-C is raised, also where a solve has kept its best point: that one is not finished.
+    Where columns have weights of their own, l1 and l2 are factors of these.  Ctrl-C is raised, also
+    where a solve has kept its best point: that one is not finished.
     """
     last = None
     for l1, l2 in penalties:
-        last = solve(problem.with_penalty(float(l1), float(l2)), last)
+        last = solve(under(problem, float(l1), float(l2)), last)
         if last.status == "interrupted":
             raise KeyboardInterrupt
         yield last
@@ -204,7 +268,8 @@ def _on_gram(
     """
     started = time.perf_counter()
     loss = gram.least_squares(problems[0])
-    found = gram.gram_path(loss, [p.penalty for p in problems], tol, max_passes)
+    penalties = [p.penalty for p in problems if isinstance(p.penalty, Penalty)]
+    found = gram.gram_path(loss, penalties, tol, max_passes)
     seconds = time.perf_counter() - started
     operations = found.operations + loss.cross.size
     operations[0] += problems[0].matrix.nnz  # read once, for all
@@ -285,10 +350,16 @@ def _gather(
 def _penalties(
     problem: Problem, l1: Any, l2: Any, n_points: Any, ratio: Any
 ) -> tuple[np.ndarray, np.ndarray]:
+    if problem.penalty.grouped:
+        raise ValueError(
+            f"{problem.penalty.words}: a path goes over l1 and l2, not over groups; use "
+            "GroupLassoCV, or solve(problem.with_penalty(l21=...), start=...) in a loop"
+        )
     if l1 is None and l2 is None:
         l1 = _default(problem, n_points, ratio)
-    first = _weights(problem.penalty.l1 if l1 is None else l1, "l1")
-    second = _weights(problem.penalty.l2 if l2 is None else l2, "l2")
+    own = (problem.penalty.l1, problem.penalty.l2) if problem.penalty.uniform else (1.0, 1.0)
+    first = _weights(own[0] if l1 is None else l1, "l1")
+    second = _weights(own[1] if l2 is None else l2, "l2")
     if 1 < first.size != second.size > 1:
         raise ValueError(
             f"l1 has {first.size} values and l2 has {second.size}: give two arrays of the same "
@@ -312,6 +383,11 @@ def _default(problem: Problem, n_points: Any, ratio: Any) -> np.ndarray:
     if not real or not 0.0 < ratio < 1.0:
         raise ValueError(f"ratio={ratio!r}: the last l1 over the first must be between 0 and 1")
     largest = problem.l1_max()
+    if not np.isfinite(largest):
+        raise ValueError(
+            "l1: columns without an l1 of their own are not zero at any factor of the others', so "
+            "there is no path that starts from x = 0; give the factors l1 yourself"
+        )
     if largest == 0.0:
         raise ValueError(
             "l1_max() is 0: x = 0 solves this problem for every l1 (no column is correlated with "

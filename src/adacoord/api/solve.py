@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +14,15 @@ import numpy as np
 from ..auto.fallback import Fallback, fallback
 from ..auto.rule import choose
 from ..exceptions import ConvergenceWarning
+from ..parallel.config import asked, keeping
 from ..problem import Problem
-from ..solvers.base import Point, Stepper
-from ..solvers.registry import Entry, admit
+from ..problem.reduction import Reduction
+from ..solvers.base import Point, Restored, Stepper
+from ..solvers.registry import SOLVERS, Entry, admit
 from .monitor import History, Monitor, Progress
 
 if TYPE_CHECKING:
+    from ..parallel.executors import Executor
     from .progress import ProgressLine
 
 #: The endings before ``tol`` that are warned of.
@@ -45,9 +49,12 @@ class Result:
         (its rule, for reproductions: see the option ``stop`` of ``"acf"``); without a penalty
         "stationary, no certificate" in place of "converged", and "no minimum" where a point
         proves that there is none (separable classes)
-    passes, seconds : what it took
+    passes, seconds : what it took, with what went before a checkpoint
     history : arrays ``passes seconds operations primal dual gap relative_gap``, and ``switched``
     solver : the solver that ran; the last one, where ``auto`` changed it (``history.switched``)
+    box : None; or, where columns have neither a penalty nor bounds, a B_j for each of these (inf
+        for the others): ``gap`` bounds how far P is from its least value among all x with
+        abs(x_j) <= B_j, which is 1000 times x_j or more
     """
 
     x: np.ndarray
@@ -63,6 +70,7 @@ class Result:
     seconds: float
     history: History
     solver: str
+    box: np.ndarray | None = None
 
     @property
     def method(self) -> str:
@@ -71,6 +79,40 @@ class Result:
         if switched is None or switched.before == self.solver:
             return self.solver
         return f"{self.solver} (after {switched.passes} passes of {switched.before})"
+
+    def plot(self, against: str = "passes", ax: Any = None) -> Any:
+        """Draw the certified relative gap against ``"passes"``, ``"seconds"`` or ``"operations"``.
+
+        Parameters
+        ----------
+        against : str
+        ax : matplotlib axes, optional
+            Where to draw; a new figure without.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from .views import plot_history
+
+        return plot_history(self.history, self.method, against, ax)
+
+    def _repr_html_(self) -> str:
+        from .views import table
+
+        proved = "none: there is no penalty" if np.isnan(self.gap) else f"{self.relative_gap:.2e}"
+        return table(
+            f"Result of {self.method}",
+            {
+                "status": self.status,
+                "certified relative gap": proved,
+                "P(x)": self.primal,
+                "bound on the optimum": self.dual,
+                "coefficients not 0": f"{np.count_nonzero(self.x)} of {self.x.size}",
+                "passes": self.passes,
+                "seconds": self.seconds,
+            },
+        )
 
     def __repr__(self) -> str:
         certificate = (
@@ -93,6 +135,10 @@ def solve(
     start: Result | None = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = 60.0,
     **options: Any,
 ) -> Result:
     r"""Minimise :math:`P(x, c) = \frac1n\sum_i w_i\phi_i(a_i^Tx + c) + g(x)` to a certified gap.
@@ -100,15 +146,16 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    solver : {"auto", "acf", "newton", "newton-cg", "apdc", "spdc", "adaspdc", "dspdc", "spd1-vr", \
-            "dcd", "sdca", "cd", "asdca", "sag", "afg", "lbfgs", "pdhg"}
+    solver : str
         ``"acf"`` adapts the frequencies of coordinates (Glasmachers and Dogan, 2013): with an l1
         and a smooth loss on working sets of columns, otherwise on rows of the dual, with
         shrinking.  ``"dcd"`` is dual coordinate ascent in shuffled order, ``"sdca"`` with rows
         drawn independently, ``"cd"`` coordinate descent on all columns in turn.  ``"newton"`` is
         Newton's method with Cholesky's factorisation where one side of A is small, for l2 (smooth
         losses: or no penalty), and for small data of every kind; ``"newton-cg"`` that with
-        preconditioned conjugate gradients, for smooth losses at any size.  ``"apdc"`` adapts step
+        preconditioned conjugate gradients, for smooth losses at any size.  Weights of single
+        columns that no change of units makes the same, bounds, and offsets of margins are for
+        ``"newton"``, ``"cd"`` and, with several classes, ``"lbfgs"``.  ``"apdc"`` adapts step
         sizes and sampling as it goes; ``"spdc"`` is Algorithms 1-3 of Zhang and Xiao (2017),
         ``"adaspdc"`` that of Zhu and Storkey (2015), ``"dspdc"`` and ``"spd1-vr"`` Algorithms 2
         and 3 of the paper on adaptive importance sampling (2021).  ``"asdca"`` (accelerated SDCA),
@@ -122,10 +169,11 @@ def solve(
     max_passes : int
         Stop after so many passes: n row visits each (for ``"cd"``, ``"acf"`` on columns,
         ``"dspdc"``, ``"spd1-vr"`` and the full gradients ``"afg"``, ``"lbfgs"``, ``"pdhg"`` about
-        as many entries touched as A has; for ``"newton"`` an iteration; for ``"newton-cg"`` a
-        product with A and one with its transpose).
+        as many entries touched as A has; for ``"newton"`` an iteration; for ``"newton-cg"``, and
+        ``"lbfgs"`` with several classes, a product with A and one with its transpose).
     max_seconds : float, optional
-        Stop after so many seconds.  The only thing here that depends on the clock.
+        Stop after so many seconds (of this call, where it goes on from a checkpoint).  The only
+        thing here that depends on the clock.
     seed : int
         Same seed, same bits.
     start : Result, optional
@@ -134,13 +182,30 @@ def solve(
         Called with a :class:`~adacoord.api.monitor.Progress` at each gap check; a true value stops.
     verbose : bool
         Show a line of progress.
+    n_jobs : int, optional
+        Threads that work on blocks of rows, -1 for as many as there are cores: same bits for 1, 2,
+        4, ...  ``None`` is the serial method.  Blocks are for data of some megabytes and more;
+        ``"auto"`` keeps the serial method where that is faster.  (``"spdc"`` and ``"adaspdc"``
+        share out mini-batches instead.)
+    executor : dask.distributed.Client, optional
+        Work on blocks of rows on a Dask cluster: the bits of ``n_jobs=1``.  (For all calls:
+        :func:`config_context`.)
+    checkpoint : str or path-like, optional
+        A file to keep the state of the run in.  A run that finds one of the same problem and
+        options there goes on from it, to the bits of a run that was never interrupted, and returns
+        at once where that run was over.  The one before is kept as ``checkpoint.previous``, and
+        used where the last is damaged (a ``CheckpointWarning`` says so).  SIGTERM and Ctrl-C are
+        acted upon after the pass under way, and one last checkpoint; the second time at once.
+    checkpoint_every : float
+        Seconds between two checkpoints; 0 for one before each pass.
     **options
         The solver's own: for ``"spdc"`` ``sampling``, ``steps``, ``batch_size``, ``alpha``,
-        ``kappa``, ``delta``, ``delta_passes``, ``rho``; for ``"adaspdc"`` ``batch_size``,
-        ``groups``; for ``"sag"`` ``step`` (in units of 1/L); for
-        ``"dspdc"`` and ``"spd1-vr"`` ``sampling``, ``steps``, ``delta``, ``kappa``,
-        ``delta_passes``; for ``"acf"`` ``order``, and ``stop="liblinear"`` with ``eps``; for
-        ``"cd"`` ``order``.
+        ``kappa``, ``delta``, ``delta_passes``, ``weights``, ``rho``, ``groups``, ``kinks``; for
+        ``"adaspdc"`` ``batch_size``, ``groups``, ``kinks``; for ``"sag"`` ``step`` (in units of
+        1/L) and ``lipschitz`` (what L is); for ``"dspdc"`` and ``"spd1-vr"`` ``sampling``,
+        ``steps``, ``delta``, ``kappa``, ``delta_passes``, and ``multiplier`` for ``"dspdc"``; for
+        ``"acf"`` ``order``, ``frequencies``, and ``stop="liblinear"`` with ``eps``; for ``"cd"``
+        ``order``, ``frequencies``.
 
     Returns
     -------
@@ -152,6 +217,7 @@ def solve(
     ConvergenceWarning
         When it stopped before ``tol`` for another reason than the callback or Ctrl-C.
     """
+    n_jobs, executor = asked(n_jobs, executor)
     result = run(
         problem,
         solver,
@@ -162,6 +228,9 @@ def solve(
         start=start,
         callback=callback,
         verbose=verbose,
+        n_jobs=n_jobs,
+        executor=executor,
+        **keeping(checkpoint, checkpoint_every)._asdict(),
         options=options,
     )
     if result.status in SHORT:
@@ -181,30 +250,82 @@ def run(
     start: Point | None = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = 60.0,
 ) -> Result:
     """:func:`solve` without its warning."""
     _check_limits(problem, tol, max_passes, max_seconds, seed)
-    entry = admit(problem, choose(problem) if solver == "auto" else solver, options)
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback={callback!r}: it must be a function of one argument, or None")
     if start is not None and not all(hasattr(start, a) for a in ("x", "y", "intercept")):
         raise ValueError(
             f"start={type(start).__name__}: it must be a Result of a problem of the same shape"
         )
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r}: it must be a function of one argument, or None")
+    reduction = problem.reduction
+    options, n_jobs = threads_of_its_own(solver, options, n_jobs)
+    how: dict[str, Any] = {
+        "tol": tol,
+        "max_passes": max_passes,
+        "options": options,
+        "max_seconds": max_seconds,
+        "seed": seed,
+        "start": start,
+        "callback": callback,
+        "verbose": verbose,
+        "checkpoint": checkpoint,
+        "checkpoint_every": checkpoint_every,
+    }
+    if n_jobs is None and executor is None:
+        return _run(problem, reduction, solver, **how)
+    with shared_out(reduction.problem, solver, options, n_jobs, executor) as work:
+        judged = work if reduction.problem is problem else problem
+        return _run(judged, replace(reduction, problem=work), solver, **how)
+
+
+def _run(
+    judged: Problem,
+    reduction: Reduction,
+    solver: str,
+    *,
+    tol: float,
+    max_passes: int,
+    options: dict[str, Any],
+    max_seconds: float | None,
+    seed: int,
+    start: Point | None,
+    callback: Callable[[Progress], object] | None,
+    verbose: bool,
+    checkpoint: str | os.PathLike | None,
+    checkpoint_every: float,
+) -> Result:
+    """Solve what the problem asked was reduced to, and judge it by the problem asked."""
+    problem = reduction.problem
+    entry = admit(problem, choose(problem) if solver == "auto" else solver, options)
 
     def make(entry: Entry, start: Point | None) -> Stepper:
         rng = np.random.Generator(np.random.PCG64(seed))
-        return entry.load()(problem, rng, start, **options)
+        made = entry.load()(problem, rng, reduction.point(start), **options)
+        return made if reduction.trivial else Restored(made, reduction)
 
     def other() -> Fallback | None:
         return fallback(problem, entry, make, named=solver != "auto")
 
+    checkpoints = None
+    if checkpoint is not None:
+        from .checkpoint import Checkpoints, identify
+
+        checkpoints = Checkpoints(checkpoint, checkpoint_every)
+        limits = {"tol": float(tol), "max_passes": int(max_passes), "seed": int(seed)}
+        checkpoints.identity = identify(judged, solver, entry, options, start, **limits)
     monitor = Monitor(
-        problem,
+        judged,
         tol=tol,
         max_passes=max_passes,
         max_seconds=max_seconds,
         callback=callback,
+        checkpoints=checkpoints,
     )
     with _progress_line(entry.name, tol) if verbose else nullcontext() as line:
         monitor.show = line.update if line else None
@@ -224,7 +345,55 @@ def run(
         seconds=monitor.seconds,
         history=monitor.history,
         solver=monitor.history.switched.after if monitor.history.switched else entry.name,
+        box=_box(judged, monitor.x),
     )
+
+
+def _box(problem: Problem, x: np.ndarray) -> np.ndarray | None:
+    box = problem.penalty.outside(x)
+    return None if box is None else box.ravel()
+
+
+def threads_of_its_own(
+    solver: str, options: dict[str, Any], n_jobs: int | None
+) -> tuple[dict[str, Any], int | None]:
+    """(options, n_jobs): an option of solvers that share out something else than blocks of rows."""
+    if n_jobs is not None and solver in SOLVERS and "n_jobs" in SOLVERS[solver].options:
+        return options | {"n_jobs": n_jobs}, None
+    return options, n_jobs
+
+
+@contextmanager
+def shared_out(
+    problem: Problem, solver: str, options: dict[str, Any], n_jobs: Any, executor: Any
+) -> Iterator[Problem]:
+    """The problem in blocks of rows for who is asked for, where that is worth it."""
+    from ..parallel.choice import executor_for
+
+    workers = executor_for(n_jobs, executor)
+    try:
+        yield _in_blocks(problem, solver, options, workers)
+    finally:
+        if workers is not executor:  # else its owner does
+            workers.close()
+
+
+def _in_blocks(
+    problem: Problem, solver: str, options: dict[str, Any], workers: Executor
+) -> Problem:
+    from ..auto.scale import worth_blocks
+    from ..parallel.choice import in_blocks
+
+    if problem.matrix.blocked:
+        return in_blocks(problem, workers)
+    entry = admit(problem, choose(problem) if solver == "auto" else solver, options)
+    named = solver != "auto"
+    if named and not (entry.row_blocks or entry.in_blocks):
+        raise ValueError(
+            f'solver="{solver}" has no form for blocks of rows; leave n_jobs and executor out, or '
+            'use solver="auto"'
+        )
+    return in_blocks(problem, workers) if worth_blocks(problem, entry, named) else problem
 
 
 def _progress_line(name: str, tol: float) -> ProgressLine:
@@ -303,11 +472,15 @@ def _advice(problem: Problem, result: Result, tol: float) -> str:
             "there, centre and scale the columns and the targets, or raise tol."
         )
     float32 = problem.matrix.dtype == np.float32 and tol < 1e-6
-    remedy = (
-        "float32 data cannot do much better: pass A as float64, or ask for less with tol"
-        if float32 and result.relative_gap < 1e-4
-        else "allow more passes, raise tol, use a stronger penalty, or scale the columns"
-    )
+    remedy = "allow more passes, raise tol, use a stronger penalty, or scale the columns"
+    if float32 and result.relative_gap < 1e-4:
+        remedy = "float32 data cannot do much better: pass A as float64, or ask for less with tol"
+    elif result.box is not None:
+        bare = np.count_nonzero(np.isfinite(result.box))
+        remedy = (
+            f"give the {bare} columns that have neither a penalty nor bounds one of them (without, "
+            "a minimum need not exist), or allow more passes"
+        )
     return (
         f"{result.method} stopped at {_limit(result)} with a relative gap of "
         f"{result.relative_gap:.2e}; tol={tol:g} was asked for. To get there, {remedy}."

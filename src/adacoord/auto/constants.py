@@ -6,6 +6,7 @@
 ``small``   ``python benchmarks/small.py``
 ``robust``  ``python benchmarks/robust.py``
 ``cost``    ``python benchmarks/cost.py``
+``users``   ``python benchmarks/users.py``
 
 Work is counted in entries of A touched by dual ascent, never in seconds: same seed, same bits.
 """
@@ -21,6 +22,10 @@ SHORT_ROWS = 60
 #: slope and curvature; the calls of an iteration, and of a pass of conjugate gradients (picks:
 #: newton and newton-cg on the same).
 PAIR, SPARSE_PRODUCTS, ROW_LOSS, CALLS, CG_CALLS = 0.9, 2.5, 20.0, 4e5, 1e5
+#: A row's loss and the calls of an iteration on small data; entries of A up to which these are
+#: solved to the last digit whatever it takes (66 random tables of 2^14 to 2^18 entries, logistic,
+#: Poisson and gamma: what was taken was behind newton or newton-cg by 1.15 at most).
+SMALL_ROW, SMALL_CALLS, LITTLE = 10.0, 1e5, 2**14
 #: The same with K classes: an entry times a class, dense and sparse; a row's class (picks: the
 #: tables with classes).
 BLOCK_PAIR, SPARSE_BLOCK_PAIR, CLASS_LOSS = 0.25, 2.0, 15.0
@@ -31,15 +36,29 @@ ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.15
 CG_FIRST, CG_PER_ROOT = 8.0, 4.0
 #: ... on sparse data (rcv1.subset, logistic, kappa = .1 and .25: 18 and 27).
 SPARSE_CG_FIRST, SPARSE_CG_PER_ROOT = 15.0, 20.0
-#: ... on sparse data with classes (mnist, 10 classes, l2 = 1e-4: far from done after 100).
-SPARSE_BLOCK_CG_PER_ROOT = 40.0
+#: ... on sparse data with classes (mnist, 10 classes, l2 = 1e-4: far from done after 100), and on
+#: rows that hardly meet (amazon's ids: 76 and 365 at kappa = 2.2 and 18).
+SPARSE_BLOCK_CG_PER_ROOT, SPARSE_APART_CG_PER_ROOT = 40.0, 40.0
 #: ... at most: dense, where rows are twice the columns and where not (the preconditioner sees to
 #: it; 8 to 24 and 49 to 86 were taken to 1e-6), and sparse.
 CG_MOST, CG_MOST_WIDE, SPARSE_CG_MOST = 16.0, 60.0, 400.0
+#: L-BFGS on dense data with classes: an entry times a class, and a row's class, in a pass; its
+#: calls; passes, the first, per root of kappa and at most (users: rows of 3 to 300 classes; to 1e-4
+#: 5 to 54 passes were taken, 166 of 300 noisy classes).
+QUASI_PAIR, QUASI_CLASS, QUASI_CALLS = 0.12, 4.0, 3e5
+QUASI_FIRST, QUASI_PER_ROOT, QUASI_MOST = 8.0, 1.5, 60.0
 #: An entry and a row in a pass of apdc, dense and sparse, and of acf (cost; 20,000 x 100 and 2,000
 #: x 2,000, logistic: 290 ns and 1.8 us per row of acf).
 APDC_DENSE, APDC_SPARSE, APDC_ROW = 2.0, 5.0, 300.0
 ACF_DENSE, ACF_SPARSE, ACF_ROW = 0.9, 2.5, 200.0
+#: A row of acf whose dual step has a closed form (amazon's ids: squared_hinge 75, logistic 175 ns).
+ACF_QUADRATIC_ROW = 75.0
+#: Passes of acf on sparse rows that meet, where it is easy: the first, and per kappa (text of 9,000
+#: x 2,000: 7 and 17 at kappa = .25 and 2; ids of 4 to 5 columns: 12 and 60 at 1 and 9).
+ACF_FIRST, ACF_PER_KAPPA = 7.0, 6.0
+#: Entries over n x d up to which data stored as sparse are so (20,000 x 40, nine of ten entries,
+#: logistic: acf .031, newton-cg .019 s).
+THIN = 0.3
 #: Passes of the coordinate methods: at kappa = 1, and per root of kappa where rows meet and where
 #: they are fewer than the columns (apdc at 1e-6 took 12, 21, 36, 48, 116, 306 passes at kappa = 3,
 #: 25, 100, 750, 750, 3000).
@@ -48,6 +67,10 @@ EASY_PASSES, PASSES_PER_ROOT, WIDE_PASSES_PER_ROOT = 10.0, 3.0, 0.5
 #: 2,500, l2 = 1e-4 and 1e-6, acf to 1e-6: 18 to 43 of logistic and squared_hinge, 76 to 98 with
 #: kinks).
 WIDE_MOST_CLASSES, WIDE_MOST = 40.0, 90.0
+
+#: Iterations of an interior point, and passes of APDC, on kinks with l1 alone (to 1e-6 16 to 28
+#: were taken, and 835 to more than 1,500; :mod:`adacoord.solvers.newton.interior`).
+INTERIOR_STEPS, PROGRAM_PASSES = 30.0, 1000.0
 
 # ---- the rule -----------------------------------------------------------------------------------
 
@@ -60,9 +83,10 @@ WELL_CONDITIONED = 1.0
 #: ... below which Newton steps of ACF must be cheap for all rows, not only for those at kinks
 #: (picks: w8a hinge, l2 = 1e-7).
 BADLY_CONDITIONED = 1e-3
-#: Rows per column from which on rows meet: classification, regression (picks: rcv1.subset and
-#: news20, where dual ascent needs few passes).
-MEET_CLASSIFICATION, MEET_REGRESSION = 2.0, 0.5
+#: Rows per column from which on rows meet: classification, sparse and dense, and regression (picks:
+#: rcv1.subset and news20, where dual ascent needs few passes; amazon's ids, 2.1 rows per column,
+#: squared_hinge and logistic to 1e-6: acf .08 and .07 s, newton-cg .87 and .19, apdc .19 and .17).
+MEET_SPARSE_CLASSIFICATION, MEET_CLASSIFICATION, MEET_REGRESSION = 3.0, 2.0, 0.5
 
 # ---- the fallback -------------------------------------------------------------------------------
 

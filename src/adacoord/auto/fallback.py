@@ -21,7 +21,7 @@ acf, dcd    50 where there are far more columns than rows, which then hardly mee
             30 + 5 kappa, with kinks 30 + 20 kappa; at most NEWTON_JUDGED_AFTER where ACF may turn
             to Newton steps
 newton      its seconds by :func:`.rule.newton_time`, in entries; newton-cg by
-            :func:`.rule.cg_time`
+            :func:`.rule.cg_time`, lbfgs by :func:`.rule.quasi_newton_time`
 ==========  =================================================================================
 
 Methods that turn to Newton steps by themselves (``acf`` on columns, and on rows where these are
@@ -61,7 +61,16 @@ from .constants import (
     NEWTON_JUDGED_AFTER,
     USUAL,
 )
-from .rule import cg_time, choose, choose_large, kappa, newton_time, rows_meet
+from .rule import (
+    cg_time,
+    choose,
+    choose_large,
+    dense_classes,
+    kappa,
+    newton_time,
+    quasi_newton_time,
+    rows_meet,
+)
 
 if TYPE_CHECKING:
     from ..api.monitor import History, Switch
@@ -69,7 +78,7 @@ if TYPE_CHECKING:
 
 
 #: ACF on columns.
-ON_COLUMNS = ("WorkingSetDescent", "GramWorkingSet")
+ON_COLUMNS = ("WorkingSetDescent", "GramWorkingSet", "BlockWorkingSet")
 
 
 @dataclass(frozen=True)
@@ -107,9 +116,9 @@ def fallback(
 
     ``named``: the user asked for it by name, and gets no method of another name.
     """
-    if not problem.has_certificate:
+    if not problem.has_certificate or problem.matrix.blocked or first.extended:
         return None
-    if first.cls == "SmallNewton":  # which says itself when it is stuck
+    if first.cls in ("SmallNewton", "InteriorPoint"):  # which say themselves when they are stuck
         return _from_small(problem, first, make, named)
     if named:
         return None
@@ -130,7 +139,7 @@ def fallback(
 
 
 def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback | None:
-    """From Newton's method for small data, chosen only when it is needed: most never are."""
+    """From Newton's method for small data, or an interior point: made only when it is needed."""
     larger = newton_can(problem)
     if named and not larger:
         return None
@@ -152,11 +161,13 @@ def alternative(problem: Problem, first: Entry) -> str | None:
         return None  # nothing but continuation
     if first.name == "newton" and problem.loss.differentiable:
         return None  # it does not crawl
-    others = [] if problem.loss.name == "poisson" else ["apdc"]  # its dual is a barrier
+    others = [] if problem.loss.steep else ["apdc"]  # whose dual is a barrier
     if newton_can(problem):
         others.append("newton")
     if newton_cg_can(problem):
         others.append("newton-cg")
+    if dense_classes(problem):
+        others.append("lbfgs")
     if not problem.loss.blocks:
         others.append("acf")
     entries = [SOLVERS[name].variant(problem) for name in others if name != first.name]
@@ -169,6 +180,7 @@ def lesson(problem: Problem, switched: Switch | None) -> str:
     """The solver to begin with after a switch at another penalty: not again the wrong one."""
     if switched is None:
         return "auto"
+    problem = problem.reduction.problem
     first = admit(problem, choose(problem), {})
     same = (first.name, alternative(problem, first)) == (switched.before, switched.after)
     return switched.after if same else "auto"
@@ -176,10 +188,10 @@ def lesson(problem: Problem, switched: Switch | None) -> str:
 
 def expected(problem: Problem, entry: Entry) -> float:
     """Work to a relative gap of USUAL, from scratch."""
-    if entry.name in ("newton", "newton-cg"):
+    times = {"newton": newton_time, "newton-cg": cg_time, "lbfgs": quasi_newton_time}
+    if entry.name in times:
         unit = ACF_DENSE if problem.matrix.is_dense else ACF_SPARSE
-        time = newton_time(problem) if entry.name == "newton" else cg_time(problem)
-        return time / (unit * max(problem.matrix.nnz, 1))
+        return times[entry.name](problem) / (unit * max(problem.matrix.nnz, 1))
     plain = problem.penalty.quadratic
     if entry.name == "apdc":
         passes = APDC_FIRST + APDC_PER_ROOT * math.sqrt(kappa(problem))
@@ -211,7 +223,7 @@ def work_per_entry(entry: Entry) -> float:
     """Work that touching an entry of A is."""
     if entry.name == "apdc":
         return APDC_ENTRY
-    if entry.name == "newton-cg":
+    if entry.name in ("newton-cg", "lbfgs"):
         return CG_ENTRY
     return COLUMN_ENTRY if entry.cls in ON_COLUMNS else 1.0
 

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernels.codes import MARGIN, QUADRATIC
 from ..problem import Problem
 from ..solvers.newton.size import SMALL, dual_side, small, small_classes, system_size
-from ..solvers.registry import newton_can, newton_cg_can, nonnegative_least_squares
+from ..solvers.registry import (
+    able_to_extend,
+    classes_by_columns,
+    extended,
+    joint,
+    lbfgs_can,
+    linear_program,
+    newton_can,
+    newton_cg_can,
+    nonnegative_least_squares,
+)
 from .constants import (
     ACF_DENSE,
+    ACF_FIRST,
+    ACF_PER_KAPPA,
+    ACF_QUADRATIC_ROW,
     ACF_ROW,
     ACF_SPARSE,
     APDC_DENSE,
@@ -28,15 +42,28 @@ from .constants import (
     EASY,
     EASY_PASSES,
     EASY_WITH_KINKS,
+    INTERIOR_STEPS,
     ITERATIONS,
     KINK_SHARE,
     KINK_STEPS,
+    LITTLE,
     MEET_CLASSIFICATION,
     MEET_REGRESSION,
+    MEET_SPARSE_CLASSIFICATION,
     PAIR,
     PASSES_PER_ROOT,
+    PROGRAM_PASSES,
+    QUASI_CALLS,
+    QUASI_CLASS,
+    QUASI_FIRST,
+    QUASI_MOST,
+    QUASI_PAIR,
+    QUASI_PER_ROOT,
     ROW_LOSS,
     SHORT_ROWS,
+    SMALL_CALLS,
+    SMALL_ROW,
+    SPARSE_APART_CG_PER_ROOT,
     SPARSE_BLOCK_CG_PER_ROOT,
     SPARSE_BLOCK_PAIR,
     SPARSE_CG_FIRST,
@@ -44,6 +71,7 @@ from .constants import (
     SPARSE_CG_PER_ROOT,
     SPARSE_PAIR,
     SPARSE_PRODUCTS,
+    THIN,
     WELL_CONDITIONED,
     WIDE_MOST,
     WIDE_MOST_CLASSES,
@@ -75,11 +103,27 @@ def choose(problem: Problem) -> str:
     tall, many columns      mnist: hinge .37/1.3 (C = 1), logistic .36/.68 (1), 3.8/1.5 (100)
     ======================  ======================================================================
 
+    Weights and bounds of single columns, and offsets of margins, where no change of variables takes
+    them away: the one method that takes them (:func:`able_to_extend`).
+
     APDC needs about the square root of the passes of dual ascent, at two to three times their
-    cost (five, with an l1).  Poisson's dual is a barrier, which only dual ascent copes with.
-    What is wrong all the same, :mod:`.fallback` puts right.
+    cost (five, with an l1).  The dual of a log link is a barrier, which only dual ascent
+    copes with.  What is wrong all the same, :mod:`.fallback` puts right.
     """
-    if small(problem) or nonnegative_least_squares(problem):
+    problem = problem.reduction.problem  # as it is solved
+    if joint(problem) or (problem.loss.blocks and classes_by_columns(problem)):
+        return "acf"
+    if extended(problem):
+        return able_to_extend(problem)
+    if problem.matrix.blocked:
+        from .scale import choose_blocks
+
+        return choose_blocks(problem)
+    if small(problem):
+        return "newton-cg" if cg_is_faster(problem) else "newton"
+    if nonnegative_least_squares(problem):
+        return "newton"
+    if linear_program(problem) and interior_pays(problem):
         return "newton"
     little = problem.n * problem.d <= SMALL and not problem.has_certificate
     if (little or small_classes(problem)) and newton_can(problem):  # to the last digit, too
@@ -92,7 +136,9 @@ def choose_large(problem: Problem) -> str:
     times = {}
     if newton_can(problem):
         times["newton"] = newton_time(problem)
-    if newton_cg_can(problem):
+    if dense_classes(problem):
+        times["lbfgs"] = quasi_newton_time(problem)
+    elif newton_cg_can(problem):
         times["newton-cg"] = cg_time(problem)
     best = min(times, key=times.__getitem__, default="")
     if best and (not problem.has_certificate or times[best] <= coordinate_time(problem)):
@@ -108,19 +154,20 @@ def coordinate_method(problem: Problem) -> str:
     if problem.loss.blocks:
         return "apdc"
     good, classifies = conditioning(problem), problem.loss.task == "classification"
-    if penalty.l1 > 0.0 and gamma > 0.0:
+    if penalty.l1 > 0.0 and problem.loss.differentiable:
         rows = float(np.mean(problem.matrix.squared_norms)) ** 0.5
         outweighs = penalty.l1 * rows <= penalty.strong_convexity
-        return "dcd" if good > WELL_CONDITIONED and outweighs else "acf"
+        ascend = good > WELL_CONDITIONED and outweighs and not problem.loss.steep
+        return "dcd" if ascend else "acf"
     if penalty.strong_convexity == 0.0:
         return "apdc"
     if penalty.sparse:
-        if problem.loss.name == "poisson":
+        if problem.loss.steep:  # and x >= 0
             return "dcd"
         easy = good > (EASY_WITH_KINKS if gamma == 0.0 and classifies else EASY)
         return ("dcd" if gamma else "acf") if easy else "apdc"
     easy = good > (EASY if gamma else EASY_WITH_KINKS)
-    if easy or not rows_meet(problem) or problem.loss.name == "poisson":
+    if easy or not rows_meet(problem) or problem.loss.steep:
         return "acf"
     # with kinks few rows keep their curvature, but far from the optimum they are too many
     turns = (
@@ -129,6 +176,16 @@ def coordinate_method(problem: Problem) -> str:
         else (dual_proximal.affordable(problem, problem.active))
     )
     return "acf" if turns else "apdc"
+
+
+def interior_pays(problem: Problem) -> bool:
+    """Whether some tens of Gram matrices take less time than the passes of APDC with an l1."""
+    n, d, nnz = problem.n, problem.d, problem.matrix.nnz
+    dense = problem.matrix.is_dense
+    gram = BLAS_FLOP * n * d * (d + SHORT_ROWS) / 2.0 if dense else SPARSE_PAIR * nnz * nnz / n / 2
+    each = gram + BLAS_FLOP * d**3 / 3.0 + 3.0 * (PAIR if dense else SPARSE_PRODUCTS) * nnz
+    passes = (APDC_DENSE if dense else APDC_SPARSE) * nnz + APDC_ROW * n
+    return INTERIOR_STEPS * each <= PROGRAM_PASSES * passes
 
 
 def conditioning(problem: Problem) -> float:
@@ -142,8 +199,10 @@ def rows_meet(problem: Problem) -> bool:
 
     Margins put up with more of it than residuals: most duals of a classifier come to rest.
     """
-    classifies = problem.loss.task == "classification"
-    return problem.n >= (MEET_CLASSIFICATION if classifies else MEET_REGRESSION) * problem.d
+    if problem.loss.task != "classification":
+        return problem.n >= MEET_REGRESSION * problem.d
+    dense = problem.matrix.is_dense
+    return problem.n >= (MEET_CLASSIFICATION if dense else MEET_SPARSE_CLASSIFICATION) * problem.d
 
 
 def kappa(problem: Problem) -> float:
@@ -183,6 +242,24 @@ def newton_time(problem: Problem) -> float:
     return (gram + each) * ITERATIONS
 
 
+def cg_is_faster(problem: Problem) -> bool:
+    """Whether conjugate gradients are expected to leave Newton's method behind on small data.
+
+    That goes to the last digit there (:mod:`adacoord.solvers.newton.dense`), a Gram matrix at a
+    time: for dense rows that are neither few nor short, and losses that no step ends on.  Random
+    tables to 1e-4, Newton / conjugate gradients, ms: logistic 2,659 x 98 8.7/3.7, 803 x 128
+    5.3/3.2; Poisson 2,549 x 96 6.6/2.8, 750 x 35 1.45/1.44.
+    """
+    n, d, size = problem.n, problem.d, min(problem.n, problem.d)
+    ends = problem.loss.code in (QUADRATIC, MARGIN)
+    if ends or not problem.matrix.is_dense or n * d <= LITTLE or not newton_cg_can(problem):
+        return False
+    gram = BLAS_FLOP * n * size * (size + SHORT_ROWS) / 2.0
+    factor = BLAS_FLOP * size**3 / 3.0
+    each = gram + factor + PAIR * n * size + SMALL_ROW * n + SMALL_CALLS
+    return cg_time(problem) < ITERATIONS * each
+
+
 def cg_time(problem: Problem) -> float:
     """Nanoseconds that Newton's method with conjugate gradients may take."""
     dense, root = problem.matrix.is_dense, kappa(problem) ** 0.5
@@ -190,12 +267,26 @@ def cg_time(problem: Problem) -> float:
         most = CG_MOST if problem.n >= 2 * problem.d else CG_MOST_WIDE
         passes = min(CG_FIRST + CG_PER_ROOT * root, most)
     else:
-        per_root = SPARSE_BLOCK_CG_PER_ROOT if problem.loss.blocks else SPARSE_CG_PER_ROOT
+        per_root = SPARSE_CG_PER_ROOT if rows_meet(problem) else SPARSE_APART_CG_PER_ROOT
+        per_root = SPARSE_BLOCK_CG_PER_ROOT if problem.loss.blocks else per_root
         passes = min(SPARSE_CG_FIRST + per_root * root, SPARSE_CG_MOST)
     if problem.loss.blocks:
         return passes * (_block_products(problem) + CG_CALLS)
     products = (PAIR if dense else SPARSE_PRODUCTS) * problem.matrix.nnz
     return passes * (products + ROW_LOSS * problem.n + CG_CALLS)
+
+
+def dense_classes(problem: Problem) -> bool:
+    """Where L-BFGS takes half the products of Newton's conjugate gradients, or fewer."""
+    dense = problem.loss.blocks and problem.matrix.is_dense
+    return dense and problem.has_certificate and lbfgs_can(problem)
+
+
+def quasi_newton_time(problem: Problem) -> float:
+    """Nanoseconds that L-BFGS may take on dense data with classes."""
+    passes = min(QUASI_FIRST + QUASI_PER_ROOT * kappa(problem) ** 0.5, QUASI_MOST)
+    each = QUASI_PAIR * problem.matrix.nnz + QUASI_CLASS * problem.n
+    return passes * ((problem.n_classes or 1) * each + QUASI_CALLS)
 
 
 def _block_products(problem: Problem) -> float:
@@ -208,14 +299,22 @@ def _block_products(problem: Problem) -> float:
 def coordinate_time(problem: Problem) -> float:
     """Nanoseconds that coordinates may take: 10 passes, and more as the root of kappa grows.
 
-    apdc's, which takes kappa best; acf's where rows are fewer than columns, and hardly meet.
+    apdc's, which takes kappa best; acf's where rows are fewer than columns, and hardly meet; and
+    on sparse rows wherever it is easy.
     """
     n, k, dense = problem.n, problem.n_classes or 1, problem.matrix.is_dense
-    if n < problem.d and not problem.loss.blocks:
-        per_root, row, entry = WIDE_PASSES_PER_ROOT, ACF_ROW, ACF_DENSE if dense else ACF_SPARSE
+    apart = n < problem.d or not (dense or rows_meet(problem))
+    thin = problem.matrix.nnz <= THIN * n * problem.d
+    easy = thin and not dense and problem.loss.gamma > 0.0 and conditioning(problem) > EASY
+    if (apart or easy) and not problem.loss.blocks:
+        quadratic = problem.loss.code in (QUADRATIC, MARGIN) and not dense
+        row, entry = ACF_QUADRATIC_ROW if quadratic else ACF_ROW, ACF_DENSE if dense else ACF_SPARSE
+        passes = EASY_PASSES + WIDE_PASSES_PER_ROOT * kappa(problem) ** 0.5
+        if not apart:
+            passes = ACF_FIRST + ACF_PER_KAPPA * kappa(problem)
     else:
-        per_root, row, entry = PASSES_PER_ROOT, APDC_ROW, APDC_DENSE if dense else APDC_SPARSE
-    passes = EASY_PASSES + per_root * kappa(problem) ** 0.5
+        row, entry = APDC_ROW, APDC_DENSE if dense else APDC_SPARSE
+        passes = EASY_PASSES + PASSES_PER_ROOT * kappa(problem) ** 0.5
     if 2 * n <= problem.d and not problem.loss.blocks:
         smooth = problem.loss.task == "classification" and problem.loss.gamma > 0.0
         passes = min(passes, WIDE_MOST_CLASSES if smooth else WIDE_MOST)

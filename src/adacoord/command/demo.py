@@ -63,10 +63,12 @@ def _zipf(rng: np.random.Generator, size: int, draws: int) -> np.ndarray:
     return np.searchsorted(sums, sums[-1] * rng.random(draws)).clip(max=size - 1)
 
 
-def run(console: Console) -> None:
-    """The whole demo; prints to ``console``."""
+def run(console: Console, quick: bool = False) -> None:
+    """The whole demo, or without the race; prints to ``console``."""
     console.print("[bold]1. Real data: breast cancer (569 x 30), logistic regression[/bold]")
     _real_data(console)
+    if quick:
+        return
     console.print("\n[bold]2. A race: 20,000 documents of 50,000 words, linear SVM[/bold]")
     _race(console)
 

@@ -16,13 +16,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..kernels.summation import depth, dot_depth, row_block
 from ..linalg.blas import one_thread
 
 #: The longest row, and the shortest of the longest row: their squares, times weights, penalties
 #: and numbers of rows, stay within float64.
 LARGEST, SMALLEST = 1e100, 1e-100
-#: Entries of A whose absolute values are held at a time.
+#: Entries of A whose absolute values or squares are held at a time.
 BLOCK = 2**20
+#: Entries of a block of rows, with their products, that stays in the cache (1 MB: A X and A' V of
+#: 20,000 x 100 with 10 columns take 2.0 and 2.5 ms as a whole, 1.1 and 1.4 ms in blocks).
+CACHED = 2**17
+#: Rows that are enough for second moments: of all, and per column.
+ENOUGH, PER_COLUMN = 2048, 16
 
 
 class Matrix:
@@ -43,8 +49,13 @@ class Matrix:
         self.indices = None if indices is None else _frozen(indices)
         self.data = _frozen(data)
 
+    def __reduce__(self):  # what comes out of a pickle is read-only again: one signature
+        return Matrix, (self.shape, *self.arrays)
+
     #: Whether the data came by columns, and rows would be a copy.
     by_columns = False
+    #: Whether the rows are in several places (:class:`~adacoord.data.blocks.BlockMatrix`).
+    blocked = False
 
     @property
     def dtype(self) -> np.dtype:
@@ -80,7 +91,7 @@ class Matrix:
         from ..kernels.rows import squared_norms
 
         out = np.empty(self.shape[0])
-        squared_norms(self.indptr, self.data, out)
+        squared_norms(*self.arrays, out)
         return out
 
     @cached_property
@@ -116,9 +127,16 @@ class Matrix:
         A, (n, d) = self.dense, self.shape
         out = np.empty((d + 1, d + 1))
         out[:d, :d] = A.T @ A
-        out[d, :d] = out[:d, d] = A.sum(axis=0)
+        out[d, :d] = out[:d, d] = (
+            np.ones(n) @ A
+        )  # NumPy sums short rows one by one: 6 times as long
         out[d, d] = n
         return out
+
+    @cached_property
+    def principal_axes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """:func:`principal_axes` of the centred columns, made once for a path of penalties."""
+        return principal_axes(self._array)
 
     @cached_property
     def columns(self):
@@ -126,6 +144,40 @@ class Matrix:
         from .columns import Columns
 
         return Columns.of(self)
+
+    #: Of the columns, those that somebody works on, see :meth:`some_columns`.
+    _held = None
+
+    def some_columns(self, wanted: np.ndarray, spare: np.ndarray | None = None):
+        """Columns among which are those ``wanted`` (their numbers); others may be empty.
+
+        Made of rows, and kept until others are wanted: then ``wanted`` and ``spare`` are made.
+        """
+        from .columns import Columns
+
+        if "columns" in vars(self):  # all of them have been made
+            return self.columns
+        if self._held is None or not self._held.has(wanted):
+            self._held = None  # two of them would be too many
+            self._held = Columns.some(self, wanted if spare is None else np.union1d(wanted, spare))
+        return self._held
+
+    @cached_property
+    def column_moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each column the number of stored entries, and the sums of their squares and values."""
+        return self.weighted_moments(np.ones(1))
+
+    def weighted_moments(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same with a weight for each row, or one for all."""
+        from ..kernels.rows import column_moments
+
+        n, d = self.shape
+        if self.is_dense:
+            weight = np.broadcast_to(weight, n)
+            return np.full(d, n), self.column_squares(weight), self.tdot(weight)
+        out = np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(d)
+        column_moments(*self.arrays, weight, *out)
+        return out
 
     def dot(self, x: np.ndarray) -> np.ndarray:
         """A x, accumulated in float64 whatever the data's type; ``x`` may have K columns."""
@@ -138,7 +190,7 @@ class Matrix:
         x = np.ascontiguousarray(x, dtype=np.float64)
         if x.ndim > 1 and self.is_dense:
             with one_thread():
-                for rows, block in self._dense_blocks():
+                for rows, block in self.dense_blocks(x.shape[1]):
                     np.matmul(block, x, out=out[rows])
             return out
         (matvec if x.ndim == 1 else matmat)(*self.arrays, x, out)
@@ -153,58 +205,108 @@ class Matrix:
         v = np.ascontiguousarray(v, dtype=np.float64)
         if v.ndim > 1 and self.is_dense:
             with one_thread():
-                for rows, block in self._dense_blocks():
+                for rows, block in self.dense_blocks(v.shape[1]):
                     out += block.T @ v[rows]
             return out
-        (rmatvec if v.ndim == 1 else rmatmat)(*self.arrays, v, out)
+        cut = row_block(*self.shape, self.nnz)
+        (rmatvec if v.ndim == 1 else rmatmat)(*self.arrays, v, cut, np.zeros_like(out), out)
         return out
+
+    def accurate_dot(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A x = high + low in twice the working precision; ``x`` is a vector."""
+        from ..kernels.accurate import accurate_matvec
+
+        high, low = np.empty(self.shape[0]), np.empty(self.shape[0])
+        accurate_matvec(*self.arrays, np.ascontiguousarray(x), high, low)
+        return high, low
+
+    def accurate_tdot(self, v: np.ndarray, v_low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A' (v + v_low) = high + low, likewise."""
+        from ..kernels.accurate import accurate_rmatvec
+
+        high, low = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        accurate_rmatvec(*self.arrays, v, v_low, high, low)
+        return high, low
+
+    def dot_depth(self, x: np.ndarray, width: int) -> int:
+        """Roundings that a product a_ij x_j goes through on its way into A x.
+
+        ``width`` columns were taken at once, of which x is one, or all.
+        """
+        longest = self.shape[1] if self.is_dense else int(self.row_sizes.max())
+        return dot_depth(longest) if width == 1 else longest  # BLAS has an order of its own
+
+    def tdot_depth(self, width: int) -> int:
+        """The same of a_ij v_i in A' v."""
+        n = self.shape[0]
+        if width > 1 and self.is_dense:
+            return depth(n, self.block_rows(width))
+        return depth(n, row_block(*self.shape, self.nnz))
+
+    def gather(self, function, *common: Any, rows: tuple[np.ndarray, ...] = ()) -> tuple:
+        """What a function of a block gives of all rows: here there is one block."""
+        return function(self, *common, *rows)
+
+    def rowwise(self, function, *common: Any, rows: tuple[np.ndarray, ...]) -> Any:
+        """What a function of vectors with an entry for each row adds up to: here at once."""
+        return function(*common, *rows)
+
+    def column_squares(self, weight: np.ndarray) -> np.ndarray:
+        """sum_i weight_i a_ij^2."""
+        from ..kernels.rows import column_squares
+
+        out = np.zeros(self.shape[1])
+        column_squares(*self.arrays, np.ascontiguousarray(weight, dtype=np.float64), out)
+        return out
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Dense rows (their indices increase), in float64: a copy."""
+        return self._array[rows].astype(np.float64, copy=False)
 
     @property
     def _array(self) -> np.ndarray:
         """Dense data as an array of two dimensions: a view."""
         return self.data.reshape(self.shape)
 
-    def _dense_blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of dense rows in float64, for BLAS: views, or copies of a block at a time.
+    def dense_blocks(self, width: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of dense rows in float64, for products of ``width`` columns by BLAS.
 
-        Several columns at once go through BLAS (A X of 20,000 x 100 with 10 columns: 5.1 -> 2.1
-        ms); for a single one the kernels are as fast, and their bits never change.
+        Several columns at once go through BLAS; for a single one the kernels are as fast, and
+        their bits never change.
         """
-        n, d = self.shape
-        data = self._array
-        size = n if self.dtype == np.float64 else max(1, BLOCK // d)
-        for first in range(0, n, size):
+        data, size = self._array, self.block_rows(width)
+        for first in range(0, self.shape[0], size):
             rows = slice(first, first + size)
             yield rows, data[rows].astype(np.float64, copy=False)
 
+    def block_rows(self, width: int) -> int:
+        """Rows of such a block, which stays in the cache."""
+        return max(CACHED // (self.shape[1] + width), 64)
+
     def magnitude_dot(self, x: np.ndarray) -> np.ndarray:
-        """|A| |x| in float64; of columns or several x a block at a time, as they are stored."""
+        """|A| |x| in float64; of several x a block of rows at a time."""
         n, d = self.shape
-        if x.ndim == 1 and not self.by_columns:  # 6,733 x 265 numbers: 4.5 -> 1.2 ms
+        if x.ndim == 1:  # 6,733 x 265 numbers: 4.5 -> 1.2 ms
             from ..kernels.rows import magnitudes
 
             out = np.empty(n)
             magnitudes(*self.arrays, np.ascontiguousarray(x, dtype=np.float64), out)
             return out
-        starts, indices, data = self.columns.arrays if self.by_columns else self.arrays
-        major, minor = (d, n) if self.by_columns else (n, d)
+        starts, indices, data = self.arrays
         x, out, first = np.abs(x), np.zeros((n, *x.shape[1:])), 0
-        while first < major:
+        while first < n:
             last = int(np.searchsorted(starts, int(starts[first]) + BLOCK, side="right")) - 1
-            last = min(max(last, first + 1), major)
+            last = min(max(last, first + 1), n)
             part = slice(int(starts[first]), int(starts[last]))
             block = np.abs(data[part], dtype=np.float64)
             if indices is None:
-                block = block.reshape(last - first, minor)
+                block = block.reshape(last - first, d)
             else:
                 pointers = (starts[first : last + 1] - starts[first]).astype(np.int64)
                 block = sparse.csr_array(
-                    (block, indices[part].astype(np.int64), pointers), shape=(last - first, minor)
+                    (block, indices[part].astype(np.int64), pointers), shape=(last - first, d)
                 )
-            if self.by_columns:
-                out += block.T @ x[first:last]
-            else:
-                out[first:last] = block @ x
+            out[first:last] = block @ x
             first = last
         return out
 
@@ -214,8 +316,34 @@ def as_matrix(A: Any, name: str = "A") -> Matrix:
     if isinstance(A, Matrix):
         return A
     matrix = _from_sparse(A, name) if sparse.issparse(A) else _from_dense(A, name)
-    _check_finite(matrix, name)
+    check_finite(matrix, name)
     return matrix
+
+
+def sampled_rows(n: int, d: int) -> slice:
+    """Rows that are enough for the second moments of d columns, evenly spaced."""
+    return slice(None, None, max(1, n // max(ENOUGH, PER_COLUMN * d)))
+
+
+def principal_axes(
+    A: np.ndarray, weights: np.ndarray | None = None, centred: bool = True, turned: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(means, variances, axes) of the columns of A by ``weights``, from a sample of rows.
+
+    About the means, or about 0; and along principal axes, or along the columns (no axes then).
+    """
+    kept = sampled_rows(*A.shape)
+    block = A[kept].astype(np.float64)
+    share = np.ones(len(block)) if weights is None else weights[kept]
+    share = share / max(float(np.sum(share)), np.finfo(np.float64).tiny)
+    means = share @ block if centred else np.zeros(A.shape[1])
+    block -= means
+    if not turned:
+        return means, share @ np.square(block), np.zeros((0, 0))
+    block *= np.sqrt(share)[:, None]
+    with one_thread():
+        variances, axes = np.linalg.eigh(block.T @ block)
+    return means, np.maximum(variances, 0.0), axes
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
@@ -268,7 +396,7 @@ def _from_dense(A: Any, name: str) -> Matrix:
         )
     array = np.ascontiguousarray(array, dtype=_float_type(array.dtype, name))
     n, d = array.shape
-    return Matrix((n, d), np.arange(n + 1, dtype=np.uint64) * np.uint64(d), None, array.reshape(-1))
+    return Matrix((n, d), np.arange(0, n * d + 1, d, dtype=np.uint64), None, array.reshape(-1))
 
 
 def _from_sparse(A: Any, name: str) -> Matrix:
@@ -336,21 +464,37 @@ def _has_duplicates(A: Any) -> bool:
     )
 
 
-def _check_finite(matrix: Matrix, name: str) -> None:
-    """Finite entries, and rows whose squared norms are numbers with room above and below."""
+def check_rows(matrix: Matrix, name: str, first: int = 0) -> None:
+    """Finite entries, and rows whose squared norms are numbers with room above.
+
+    ``first`` is the number of the first row.
+    """
     # A sum of squares is finite only if every entry is: the norms, needed anyway, are the test.
-    norms = matrix.squared_norms
-    bad = np.flatnonzero(~(norms <= LARGEST * LARGEST))
-    if bad.size:
-        i = int(bad[0])
+    if not matrix.squared_norms.max() <= LARGEST * LARGEST:
+        i = int(np.argmin(matrix.squared_norms <= LARGEST * LARGEST))
         row = matrix.data[int(matrix.indptr[i]) : int(matrix.indptr[i + 1])].astype(np.float64)
         worst = row[np.argmax(np.where(np.isfinite(row), np.abs(row), np.inf))]
         raise ValueError(
-            f"{name} has the value {worst} in row {i}: every entry must be a finite number, and "
-            f"rows no longer than {LARGEST:g}; drop or impute missing values, or rescale the "
-            "columns"
+            f"{name} has the value {worst} in row {first + i}: every entry must be a finite "
+            f"number, and rows no longer than {LARGEST:g}; drop or impute missing values, or "
+            "rescale the columns"
         )
-    if norms.max() < SMALLEST * SMALLEST and matrix.entries.any():
+
+
+def check_scale(norms: np.ndarray, name: str) -> None:
+    """Room below, for the longest row; rows of zeros have norm 0."""
+    longest = float(norms.max(initial=0.0))
+    if 0.0 < longest < SMALLEST * SMALLEST:
+        raise ValueError(
+            f"{name} has no row longer than {longest**0.5:g}: the squares of such numbers vanish; "
+            "rescale the columns"
+        )
+
+
+def check_finite(matrix: Matrix, name: str) -> None:
+    """Finite entries, and rows whose squared norms are numbers with room above and below."""
+    check_rows(matrix, name)
+    if matrix.squared_norms.max() < SMALLEST * SMALLEST and matrix.entries.any():
         worst = np.abs(matrix.entries).max()
         raise ValueError(
             f"{name} has no entry larger than {worst:g}: the squares of such numbers vanish; "

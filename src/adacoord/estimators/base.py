@@ -8,7 +8,8 @@ them and sets the fitted attributes.
 ``coef_``          the coefficients, as scikit-learn's class of that name shapes them
 ``intercept_``     not penalised, unless ``intercept_scaling`` asks for liblinear's
 ``n_iter_``        passes over the data
-``dual_coef_``     y of the dual problem, shaped as ``coef_`` with rows in place of columns
+``dual_coef_``     y of the dual problem, shaped as ``coef_`` with rows in place of columns; large
+                   ones are kept only if ``keep_dual`` asks for them
 ``dual_gap_``      P - D, a bound on how far P is from its least value; one number per problem
 ``relative_gap_``  (P - D)/max(|P|, |D|, 1e-12 |P(0)|): at most ``tol``, or there was a warning
 ``history_``       what each gap check saw; one per problem
@@ -43,26 +44,40 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..api.monitor import History
 from ..api.solve import SHORT, Result, advice, run
+from ..api.targets import alike, solve_together
+from ..data.blocks import BlockMatrix
+from ..data.matrix import Matrix, as_matrix
 from ..exceptions import ConvergenceWarning
+from ..parallel.choice import executor_for
+from ..parallel.config import Workers, asked, keeping
 from ..problem import Problem
 from ..solvers.registry import SOLVERS, admit
 from .callbacks import CallbackSupportMixin, Reporter
+from .columns import Columns
 from .export import ExportMixin
 from .recipes import Posed, Recipe, Rows
+from .row_blocks import checked_targets, in_rows
 from .threads import side_by_side
 
 FLOATS = (np.float64, np.float32)
+#: The bytes of ``dual_coef_`` that are kept unasked.
+SMALL_DUAL = 2**20
 #: scikit-learn's names of methods: ours of that name where it takes the problem, else "auto".
 SKLEARN_SOLVERS = frozenset(
     {
         "cholesky",
         "cyclic",
+        "highs",
+        "highs-ds",
+        "highs-ipm",
+        "interior-point",
         "lbfgs",
         "liblinear",
         "lsqr",
         "newton-cg",
         "newton-cholesky",
         "random",
+        "revised simplex",
         "sag",
         "saga",
         "sparse_cg",
@@ -88,6 +103,7 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         "verbose": ["verbose"],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
+        "keep_dual": ["boolean", None],
     }
 
     @classmethod
@@ -102,33 +118,50 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
 
     # ---- pose ---------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, offset=None):
         """Fit the model.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             Used as it is, without a copy, where it is of float32 or float64 and in C or Fortran
-            order, CSR or CSC.
+            order, CSR or CSC.  Or blocks of rows, which stay where they are: a store
+            (:func:`adacoord.open_store`), an iterable of pairs (X, y), a Dask array or dataframe
+            or a list of delayed partitions, with y of the same kind (None for what has its own).
         y : array of shape (n_samples,), or (n_samples, n_targets) where the class takes several
         sample_weight : array of shape (n_samples,) or a number, optional
+        offset : array of shape (n_samples,), or (n_samples, rows of ``coef_``), optional
+            What is added to the predictions while the model is fitted: the logarithm of an
+            exposure with a log link, or what another model predicts.  ``predict`` takes one, too.
 
         Returns
         -------
         self
         """
         self._validate_params()
-        posed = self._pose(X, y, sample_weight)
+        X, y, sample_weight = in_rows(X, y, sample_weight)
+        posed = self._pose(X, y, sample_weight, offset)
         self._begin(posed.rows)
         return self._solve(posed, self._warm_starts(posed))
 
-    def _pose(self, X, y, sample_weight=None) -> Posed:
+    def _pose(self, X, y, sample_weight=None, offset=None) -> Posed:
         """The problems of the data; of a search, under the penalty that it has chosen.
 
         Sets nothing but what scikit-learn's check of X notes: the number and names of features.
         """
         rows = self._rows(X, y, sample_weight)
-        return self._posed(rows, self._recipe(rows))
+        recipe = self._recipe(rows)
+        return self._posed(recipe.with_offset(rows, offset), recipe)
+
+    def _columns(self, rows: Rows) -> Columns:
+        """What ``penalty_factor``, ``bounds`` and ``standardize`` ask for, where there are such."""
+        return Columns.of(
+            rows.X,
+            rows.weights,
+            getattr(self, "standardize", False),
+            getattr(self, "penalty_factor", None),
+            getattr(self, "bounds", None),
+        )
 
     def _rows(self, X, y, sample_weight) -> Rows:
         """Checked input."""
@@ -150,18 +183,25 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         return Posed(rows, recipe, recipe.problems(rows, self._penalties(rows, recipe)))
 
     def _checked(self, X, y, sample_weight, **how):
-        """X in float32 or float64, rows or columns as they are; y; weights in float64 or None."""
-        if _faultless(X, y):
+        """X in float32 or float64, rows or columns as they are; y; weights in float64 or None.
+
+        And X as solvers read it, where that was the check of it.
+        """
+        matrix = None
+        if isinstance(X, BlockMatrix):
+            y = checked_targets(self, X, y, how)
+        elif (matrix := _faultless(X, y)) is not None:
             self.n_features_in_ = X.shape[1]
             vars(self).pop("feature_names_in_", None)
         else:
             X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, **how)
         if sample_weight is None:
-            return X, y, None
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            return X, y, None, matrix
+        like = np.empty((X.shape[0], 0)) if isinstance(X, BlockMatrix) else X
+        w = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
         if not w.any():
             raise ValueError("sample_weight is zero for every row: at least one must be positive")
-        return X, y, w
+        return X, y, w, matrix
 
     def _begin(self, rows: Rows) -> None:
         """Drop what an earlier fit found, but for where a warm start begins."""
@@ -193,16 +233,9 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         passes = 1000 if self.max_iter is None else self.max_iter
 
         def solve(problem: Problem, start=None, **how) -> Result:
-            return run(
-                problem,
-                as_ours(self.solver, problem),
-                tol=self.tol,
-                max_passes=passes,
-                seed=seed,
-                options={},
-                start=start,
-                **how,
-            )
+            limits = {"tol": self.tol, "max_passes": passes}
+            name = as_ours(self.solver, problem)
+            return run(problem, name, seed=seed, options={}, start=start, **(limits | how))
 
         return solve
 
@@ -212,24 +245,40 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         problems = posed.problems
         heard = getattr(self, "_skl_callbacks", ())
         with Reporter(self, posed) if heard else nullcontext() as report:
-            jobs = 1 if self.n_jobs is None or report else effective_n_jobs(self.n_jobs)
+            workers = asked(self.n_jobs)
+            jobs = 1 if workers.n_jobs is None or report else effective_n_jobs(workers.n_jobs)
             if min(jobs, len(problems)) > 1:
-                results = self._side_by_side(problems, starts, min(jobs, len(problems)))
+                results = self._side_by_side(problems, starts, jobs)
             else:
-                results = self._in_turn(problems, starts, report)
+                results = self._in_turn(problems, starts, report, workers)
         text = " ".join(filter(None, (also, self._shortfall(problems, results))))
         if text:
             warnings.warn(text, EstimatorConvergenceWarning, stacklevel=3)
         self._store(posed, results)
         return self
 
-    def _in_turn(self, problems, starts, report: Reporter | None) -> list[Result]:
-        """A solution of each problem; after Ctrl-C those there are, and zeros for the rest."""
+    def _in_turn(self, problems, starts, report: Reporter | None, workers: Workers) -> list[Result]:
+        """A solution of each problem; after Ctrl-C those there are, and zeros for the rest.
+
+        ``workers`` share the rows of each, where its method has a form for that.
+        """
         solve, results = self._runner(), []
         callback = report.progress if report else None
+        asks = workers != Workers()
+        if self._together(problems, starts, asks or report is not None):
+            results = solve_together(problems, self.tol)
+            if all(r.converged for r in results):
+                return results
+            starts, results = results, []
+        executor = executor_for(*workers) if asks else None  # one for all: blocks travel once
         try:
-            for problem, start in zip(problems, starts, strict=True):
-                results.append(solve(problem, start, callback=callback, verbose=bool(self.verbose)))
+            for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+                how = keeping().of(k, len(problems))
+                if asks and self._shares(problem):
+                    how["executor"] = executor
+                results.append(
+                    solve(problem, start, callback=callback, verbose=bool(self.verbose), **how)
+                )
                 if report:
                     report.solved(results)
                 if results[-1].status == "interrupted":
@@ -237,17 +286,41 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         except KeyboardInterrupt:  # between two problems, or where there is no point yet
             if not results:
                 raise
+        finally:
+            if executor is not None:
+                executor.close()
         return results + [_untouched(problem) for problem in problems[len(results) :]]
 
+    def _together(self, problems: list[Problem], starts: list[Any], watched: bool) -> bool:
+        """Whether nothing was asked for that one decomposition for all targets does not give."""
+        plain = not (watched or self.verbose or keeping().checkpoint)
+        plain = plain and all(start is None for start in starts)
+        return plain and as_ours(self.solver, problems[0]) == "auto" and alike(problems)
+
+    def _shares(self, problem: Problem) -> bool:
+        """Whether the method for a problem may share its rows out; others work on one core."""
+        name = as_ours(self.solver, problem)
+        if name == "auto" or problem.matrix.blocked:
+            return True
+        entry = SOLVERS[name].variant(problem.reduction.problem)
+        return entry.row_blocks or entry.in_blocks is not None
+
     def _side_by_side(self, problems, starts, jobs: int) -> list[Result]:
-        """The same in several threads; after Ctrl-C each as it is at the next gap check."""
-        solve = self._runner()
+        """The same in several threads; after Ctrl-C each as it is at the next gap check.
+
+        Threads that are left over share the rows of the problems.
+        """
+        solve, at_once = self._runner(), min(jobs, len(problems))
+        kept = keeping()  # of this thread
 
         def one(task, stop: Event) -> Result:
             k, (problem, start) = task
             if stop.is_set():
                 return _untouched(problem)
-            result = solve(problem, start, callback=lambda _: stop.is_set())
+            how = kept.of(k, len(problems))
+            if self._shares(problem):
+                how["n_jobs"] = max(jobs // at_once, 1)
+            result = solve(problem, start, callback=lambda _: stop.is_set(), **how)
             if result.status == "callback":
                 result = replace(result, status="interrupted")
             self._tell(
@@ -257,7 +330,7 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
             return result
 
         tasks = enumerate(zip(problems, starts, strict=True))
-        return side_by_side(one, tasks, jobs, Event())
+        return side_by_side(one, tasks, at_once, Event())
 
     def _tell(self, text: str) -> None:
         """A line for who asked for it, where the line of :mod:`adacoord.api.progress` is not."""
@@ -290,12 +363,22 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         results, coef, c = self._held(posed, results)
         for name, value in posed.recipe.shaped(coef, c).items():
             setattr(self, name, value)
-        self.dual_coef_ = posed.recipe.duals(results)
+        if self._keeps(results):
+            self.dual_coef_ = posed.recipe.duals(results)
+        elif hasattr(self, "dual_coef_"):  # a warm start began from it
+            del self.dual_coef_
         self.dual_gap_ = of([float(r.gap) for r in results])
         self.relative_gap_ = of([float(r.relative_gap) for r in results])
         self.history_ = results[0].history if len(results) == 1 else [r.history for r in results]
         self.solver_ = ran.pop() if len(ran) == 1 else "auto"
         self.n_iter_ = self._iterations([max(r.passes, 1) for r in results])
+
+    def _keeps(self, results: list[Result]) -> bool:
+        """Whether the fit leaves its dual points behind; pickles and model files hold them."""
+        if self.keep_dual is not None:
+            return self.keep_dual
+        small = sum(r.y.nbytes for r in results) <= SMALL_DUAL
+        return small or getattr(self, "warm_start", False)
 
     def _held(self, posed: Posed, results: list[Result]):
         """(results, coefficients, intercepts): in X's type where that keeps to ``tol``."""
@@ -304,7 +387,7 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
             with np.errstate(over="ignore", invalid="ignore"):
                 rounded = coef.astype(kind, copy=False), c.astype(kind, copy=False)
                 held = [
-                    _moved(problem, result, *point)
+                    _moved(problem, result, *point, self.tol)
                     for problem, result, point in zip(
                         posed.problems, results, posed.recipe.points(*rounded), strict=True
                     )
@@ -320,21 +403,25 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _faultless(X, y) -> bool:
-    """Whether X and y are arrays that scikit-learn's checks would hand back as they are.
+def _faultless(X, y) -> Matrix | None:
+    """X for solvers, if X and y are arrays that scikit-learn's checks would hand back as they are.
 
-    It takes 0.2 ms to find that out, a third of a small fit.  A sum that overflows says nothing.
+    It takes them 0.2 ms to find that out, a third of a small fit, and a pass over large data that
+    solvers need not make.  What is None may be faultless all the same.
     """
-    return (
+    plain = (
         type(X) is type(y) is np.ndarray
         and X.dtype in FLOATS
         and y.dtype.kind in "fiub"
         and X.ndim == 2
         and X.shape[1] > 0
         and y.shape == X.shape[:1] != (0,)
-        and math.isfinite(X.sum())
         and math.isfinite(y.sum())
     )
+    try:
+        return as_matrix(X, "X") if plain else None
+    except ValueError:  # numbers that are not finite, or too large
+        return None
 
 
 def as_ours(solver: str, problem: Problem) -> str:
@@ -350,18 +437,17 @@ def as_ours(solver: str, problem: Problem) -> str:
     return solver
 
 
-def _moved(problem: Problem, result: Result, x, intercept) -> Result:
+def _moved(problem: Problem, result: Result, x, intercept, tol: float) -> Result:
     """The result with another primal point, and what is certified of that."""
     x = x.astype(np.float64, copy=False)
     if np.array_equal(x, result.x) and np.array_equal(intercept, result.intercept):
         return result
-    primal = problem.primal(x, intercept)
-    moved = replace(result, x=x, intercept=intercept, primal=primal)
+    moved = replace(result, x=x, intercept=intercept)
     if not problem.has_certificate:
-        return moved
-    gap = problem.gap(x, result.y, intercept)
-    dual = primal - gap
-    return replace(moved, dual=dual, gap=gap, relative_gap=problem.relative_gap(primal, dual))
+        return replace(moved, primal=problem.primal(x, intercept))
+    primal, dual = problem.judge(x, result.y, intercept, tol)
+    gap, relative_gap = primal - dual, problem.relative_gap(primal, dual)
+    return replace(moved, primal=primal, dual=dual, gap=gap, relative_gap=relative_gap)
 
 
 #: In place of a solver's name, of a problem that an interrupt left over.
@@ -372,10 +458,11 @@ def _untouched(problem: Problem) -> Result:
     """x = 0, for problems that an interrupt left over."""
     history = History()
     history.freeze()
-    y, u = problem.feasible_dual(problem.loss.start(problem.b))
-    primal, dual = problem.null_value, problem._dual(y, u)
+    x, (y, u) = np.zeros(problem.x_shape), problem.feasible_dual(problem.loss.start(problem.b))
+    primal = problem.null_value
+    dual = problem.bound(x, problem.no_intercept, primal, y, u, problem._dual(y, u))
     return Result(
-        x=np.zeros(problem.x_shape),
+        x=x,
         intercept=problem.no_intercept,
         y=y,
         primal=primal,

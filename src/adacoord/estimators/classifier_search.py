@@ -13,15 +13,18 @@ from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_method_params
 
+from ..data.matrix import as_matrix
 from .base import EstimatorConvergenceWarning
 from .classifiers import LinearClassifier
 from .recipes import Classification, Rows, liblinear_penalty
+from .row_blocks import refuse_blocks
 from .search import (
     NEVER_WRONG,
     CrossValidated,
     Walk,
     as_rows,
     points,
+    shifted,
     strong_first,
     weighted_mean,
 )
@@ -36,7 +39,7 @@ class ClassifierCV(CrossValidated, LinearClassifier):
     # `score` hands its weights on to the scorer
     __metadata_request__score = {"sample_weight": UNUSED}
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y, sample_weight=None, offset=None, **params):
         """Choose the penalty on folds, and fit the model with it.
 
         Parameters
@@ -45,6 +48,8 @@ class ClassifierCV(CrossValidated, LinearClassifier):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             Of the losses, and of the scores on each fold; the mean over the folds is not weighted.
+        offset : array of shape (n_samples,), or (n_samples, rows of ``coef_``), optional
+            What is added to the decision function, on the folds as well.
         **params : dict
             For the splitter and the scorer; with scikit-learn's metadata routing only.
 
@@ -53,12 +58,17 @@ class ClassifierCV(CrossValidated, LinearClassifier):
         self
         """
         self._validate_params()
+        self._refuse_checkpoint()
+        refuse_blocks(self, X)
         splitting, scoring = self._routed(params, sample_weight, scored=True)
         ratios, Cs = self._ratios(), self._checked_Cs()
         rows = self._rows(X, y, sample_weight)
+        if rows.matrix is None:  # whose check refuses rows that only some folds have
+            rows = replace(rows, matrix=as_matrix(rows.X, "X"))
         if rows.weights is not None and "sample_weight" in scoring:
             scoring = {**scoring, "sample_weight": rows.weights}
         recipe = self._recipe(rows)
+        rows = recipe.with_offset(rows, offset)
         self._begin(rows)
         self.Cs_ = Cs
         folds = self._folds(rows.X, rows.y, classifier=True, **splitting)
@@ -91,7 +101,7 @@ class ClassifierCV(CrossValidated, LinearClassifier):
 
         def one_fold(train, test, solve):
             fold = with_every_class(train, rows)
-            problems = recipe.problems(fold, [(0.0, 0.0)] * recipe.count)
+            problems = recipe.problems(fold, [(1.0, 1.0)] * recipe.count)
             score = self._score_on(rows, test, scoring)
             walk, model = Walk.empty(len(ratios), Cs.size), self._plain(recipe)
             walk.coefs = np.empty((len(ratios), Cs.size, recipe.height, d + self.fit_intercept))
@@ -163,13 +173,14 @@ class ClassifierCV(CrossValidated, LinearClassifier):
 
     def _score_on(self, rows: Rows, test, params):
         """The score of a model on the rows of a test fold."""
-        X, y = as_rows(rows.X[test]), rows.y[test]
+        left_out = rows.take(test)
+        X, y = as_rows(left_out.X), left_out.y
         if self.scoring is None:
-            weights = None if rows.weights is None else rows.weights[test]
-            return lambda model: weighted_mean(model.predict(X) == y, weights)
+            codes, weights, offset = left_out.targets, left_out.weights, left_out.offset
+            return lambda model: weighted_mean(_codes(model, X, offset) == codes, weights)
         scorer = _with_labels(get_scorer(self.scoring), self.classes_)
         params = _check_method_params(rows.X, params, indices=test)
-        return lambda model: scorer(model, X, y, **params)
+        return lambda model: scorer(shifted(model, left_out), X, y, **params)
 
     def _scorer(self):
         return get_scorer(self.scoring or "accuracy")
@@ -228,6 +239,14 @@ def checked_ratios(l1_ratios) -> np.ndarray:
             f"(l1_ratios={l1_ratios!r})"
         )
     return ratios
+
+
+def _codes(model, X, offset) -> np.ndarray:
+    """What ``predict`` says, as codes; rows of the data were checked, as they are once a fit."""
+    z = X @ model.coef_.T + model.intercept_
+    if offset is not None:
+        z += offset.T
+    return z.argmax(axis=1) if z.shape[1] > 1 else z[:, 0] > 0.0
 
 
 def _with_labels(scorer, classes):

@@ -13,7 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..problem.losses import Loss, get_loss
 from .base import LinearEstimator
+from .columns import COLUMNS, added
 from .recipes import Classification, Recipe, Rows, liblinear_penalty
+from .row_blocks import lazy
 
 
 class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
@@ -27,7 +29,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
     _weigh_rest = True
 
     def _rows(self, X, y, sample_weight) -> Rows:
-        X, y, weights = self._checked(X, y, sample_weight)
+        X, y, weights, matrix = self._checked(X, y, sample_weight)
         if y.dtype.kind == "f":  # NaN and numbers that are no labels
             check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -44,7 +46,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
                     f"y has one class, {classes[left[0]]!r}, once rows of zero sample_weight are "
                     "left out: a classifier needs rows of at least 2 classes"
                 )
-        return Rows(X, y, codes, weights, classes)
+        return Rows(X, y, codes, weights, classes, matrix=matrix)
 
     def _classification(self, rows: Rows, loss: Loss, **how) -> Classification:
         """The recipe; two classes are told apart by one loss of margins."""
@@ -57,6 +59,7 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
             n_classes=rows.classes.size,
             class_weights=self._class_weights(rows),
             weigh_rest=self._weigh_rest,
+            columns=self._columns(rows),
             **how,
         )
         _check_weighted(rows, recipe)
@@ -76,8 +79,41 @@ class LinearClassifier(LinearClassifierMixin, SparseCoefMixin, LinearEstimator):
     def _iterations(self, passes: list[int]):
         return max(passes)
 
-    def _probabilities(self, X):
-        z = self.decision_function(X)
+    def decision_function(self, X, offset=None):
+        """Signed distances to the hyperplanes, of shape (n_samples,) or (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        offset : array of that shape, optional
+            What is added to them.
+        """
+        return added(self._decided(X), offset)
+
+    @lazy
+    def _decided(self, X):
+        return super().decision_function(X)
+
+    def predict(self, X, offset=None):
+        """Labels, of shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        offset : array of the shape of the decision function, optional
+            What is added to that.
+        """
+        if offset is None:
+            return self._labelled(X)
+        z = self.decision_function(X, offset)
+        return self.classes_[(z > 0.0).astype(int) if z.ndim == 1 else z.argmax(axis=1)]
+
+    @lazy
+    def _labelled(self, X):
+        return super().predict(X)
+
+    def _probabilities(self, X, offset=None):
+        z = self.decision_function(X, offset)
         if z.ndim == 1:
             z = np.column_stack([-z, z])
             return np.exp(-np.logaddexp(0.0, -z))
@@ -143,7 +179,21 @@ class LinearSVC(LinearClassifier):
         takes the problem, else ``"auto"``.
     warm_start : bool, default=False
     n_jobs : int or None, default=None
-        Classes to fit at the same time.
+        Threads, -1 for all cores: classes side by side first, then blocks of rows; same bits
+        for 1, 2, 4, ...  None is the serial method.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it, or all
+        of it with ``warm_start=True``, which starts from it.
 
     Attributes
     ----------
@@ -151,7 +201,7 @@ class LinearSVC(LinearClassifier):
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : the labels
     n_iter_ : the largest number of passes over the data
-    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples)
+    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate; an array if there is more than one problem
     history_ : what each gap check saw
     solver_ : the method that ran
@@ -159,6 +209,7 @@ class LinearSVC(LinearClassifier):
 
     _parameter_constraints: dict = {
         **LinearClassifier._parameter_constraints,
+        **COLUMNS,
         "penalty": [StrOptions({"l1", "l2", "elasticnet"})],
         "loss": [StrOptions({"hinge", "squared_hinge", "smooth_hinge"})],
         "dual": ["boolean", StrOptions({"auto"})],
@@ -188,6 +239,10 @@ class LinearSVC(LinearClassifier):
         solver="auto",
         warm_start=False,
         n_jobs=None,
+        standardize=False,
+        penalty_factor=None,
+        bounds=None,
+        keep_dual=None,
     ):
         self.penalty = penalty
         self.loss = loss
@@ -205,6 +260,10 @@ class LinearSVC(LinearClassifier):
         self.solver = solver
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.keep_dual = keep_dual
 
     def _recipe(self, rows):
         return self._classification(rows, get_loss(self.loss), bias=self.intercept_scaling)
@@ -232,7 +291,10 @@ class LogisticRegression(LinearClassifier):
     tol : float, default=1e-4
         The relative duality gap to reach.
     fit_intercept : bool, default=True
-        The intercept is not penalised.
+    intercept_scaling : float or None, default=None
+        None leaves the intercept unpenalised.  A number penalises it, as scikit-learn does with
+        ``solver="liblinear"`` alone (and 1 by default): it is the coefficient of a column of this
+        value.
     class_weight : dict, "balanced" or None, default=None
     random_state : int, RandomState or None, default=None
         None is the same as a fixed seed.
@@ -246,7 +308,21 @@ class LogisticRegression(LinearClassifier):
     verbose : int, default=0
     warm_start : bool, default=False
     n_jobs : int or None, default=None
-        Classes to fit at the same time, with ``multi_class="ovr"``.
+        Threads, -1 for all cores: classes (with ``multi_class="ovr"``) side by side first, then
+        blocks of rows; same bits for 1, 2, 4, ...  None is the serial method.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it, or all
+        of it with ``warm_start=True``, which starts from it.
 
     Attributes
     ----------
@@ -254,7 +330,7 @@ class LogisticRegression(LinearClassifier):
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : the labels
     n_iter_ : array of passes over the data, one a problem
-    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples)
+    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate; an array if there is more than one problem
     history_ : what each gap check saw
     solver_ : the method that ran
@@ -262,6 +338,7 @@ class LogisticRegression(LinearClassifier):
 
     _parameter_constraints: dict = {
         **LinearClassifier._parameter_constraints,
+        **COLUMNS,
         "penalty": [
             StrOptions({"l1", "l2", "elasticnet"}),
             None,
@@ -270,6 +347,7 @@ class LogisticRegression(LinearClassifier):
         "C": [Interval(Real, 0.0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
         "dual": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), None],
         "multi_class": [StrOptions({"auto", "multinomial", "ovr"})],
     }
 
@@ -282,6 +360,7 @@ class LogisticRegression(LinearClassifier):
         dual=False,
         tol=1e-4,
         fit_intercept=True,
+        intercept_scaling=None,
         class_weight=None,
         random_state=None,
         solver="auto",
@@ -290,6 +369,10 @@ class LogisticRegression(LinearClassifier):
         verbose=0,
         warm_start=False,
         n_jobs=None,
+        standardize=False,
+        penalty_factor=None,
+        bounds=None,
+        keep_dual=None,
     ):
         self.penalty = penalty
         self.C = C
@@ -297,6 +380,7 @@ class LogisticRegression(LinearClassifier):
         self.dual = dual
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.random_state = random_state
         self.solver = solver
@@ -305,11 +389,14 @@ class LogisticRegression(LinearClassifier):
         self.verbose = verbose
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.keep_dual = keep_dual
 
     def _recipe(self, rows):
-        return self._classification(
-            rows, get_loss("logistic" if self.multi_class == "ovr" else "multinomial")
-        )
+        loss = get_loss("logistic" if self.multi_class == "ovr" else "multinomial")
+        return self._classification(rows, loss, bias=self.intercept_scaling)
 
     def _penalty(self, n):
         C = np.inf if self.penalty is None else self.C
@@ -318,14 +405,18 @@ class LogisticRegression(LinearClassifier):
     def _iterations(self, passes):
         return np.array(passes, dtype=np.int32)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X, offset=None):
         """Probabilities of the classes, of shape (n_samples, n_classes).
 
         The softmax of the decision function; with ``multi_class="ovr"`` the probability of each
         class against the rest, scaled to sum to 1.
         """
+        return self._likely(X) if offset is None else self._probabilities(X, offset)
+
+    @lazy
+    def _likely(self, X):
         return self._probabilities(X)
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X, offset=None):
         """Logarithms of the probabilities of the classes."""
-        return np.log(self.predict_proba(X))
+        return np.log(self.predict_proba(X, offset))

@@ -34,7 +34,8 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
     l1_ratios : array or None, default=None
         The shares r of l1 to choose from: g is r |x|_1 + (1 - r) |x|^2/2.  None for 0.
     fit_intercept : bool, default=True
-        The intercept is not penalised.
+    intercept_scaling : float or None, default=None
+        None leaves the intercept unpenalised; see :class:`LogisticRegression`.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None for 5 folds, stratified; fewer where no class has 5 rows.
     dual : default=False
@@ -53,7 +54,8 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
     class_weight : dict, "balanced" or None, default=None
         "balanced" by the classes of all rows.
     n_jobs : int or None, default=None
-        Folds to walk at the same time, in threads.
+        Threads, -1 for all cores: folds side by side; for the fit on all rows blocks of them.  Same
+        bits for 1, 2, 4, ...
     verbose : int, default=0
     refit : bool, default=True
         False takes the mean over the folds of the model that is best on each, and of its C and
@@ -65,6 +67,18 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
         None is the same as a fixed seed.
     use_legacy_attributes : bool, default=True
         Shape the attributes as scikit-learn does by default before 1.10.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it.
 
     Attributes
     ----------
@@ -81,7 +95,7 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
     n_iter_ : the passes of each point, shaped as the scores; with ``use_legacy_attributes`` with
         an axis of length 1 in front
     path_gaps_ : array of shape (n_folds, n_l1_ratios, n_Cs): the relative gaps of all these models
-    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples)
+    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate of the last solution; an array if there is more
         than one problem
     history_ : what each gap check of it saw
@@ -104,6 +118,7 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
         Cs=10,
         l1_ratios=None,
         fit_intercept=True,
+        intercept_scaling=None,
         cv=None,
         dual=False,
         penalty="deprecated",
@@ -118,10 +133,15 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
         multi_class="auto",
         random_state=None,
         use_legacy_attributes=True,
+        penalty_factor=None,
+        bounds=None,
+        standardize=False,
+        keep_dual=None,
     ):
         self.Cs = Cs
         self.l1_ratios = l1_ratios
         self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
         self.cv = cv
         self.dual = dual
         self.penalty = penalty
@@ -136,6 +156,10 @@ class LogisticRegressionCV(ClassifierCV, LogisticRegression):
         self.multi_class = multi_class
         self.random_state = random_state
         self.use_legacy_attributes = use_legacy_attributes
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.standardize = standardize
+        self.keep_dual = keep_dual
 
     def _ratios(self) -> np.ndarray:
         if self.penalty in RATIOS:
@@ -206,7 +230,20 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
         See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
         takes the problem, else ``"auto"``.
     n_jobs : int or None, default=None
-        Folds to walk at the same time, in threads; and classes to fit.
+        Threads, -1 for all cores: folds side by side; for the fit on all rows blocks of them.  Same
+        bits for 1, 2, 4, ...
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it.
 
     Attributes
     ----------
@@ -220,7 +257,7 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
         intercept last
     n_iter_ : the passes of each point, shaped as ``scores_``
     path_gaps_ : the relative gaps of all these models, shaped as ``scores_``
-    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples)
+    dual_coef_ : array of shape (1, n_samples) or (n_classes, n_samples); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate of the last solution; an array if there is more
         than one problem
     history_ : what each gap check of it saw
@@ -257,6 +294,10 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
         max_iter=1000,
         solver="auto",
         n_jobs=None,
+        penalty_factor=None,
+        bounds=None,
+        standardize=False,
+        keep_dual=None,
     ):
         self.penalty = penalty
         self.loss = loss
@@ -276,6 +317,10 @@ class LinearSVCCV(ClassifierCV, LinearSVC):
         self.max_iter = max_iter
         self.solver = solver
         self.n_jobs = n_jobs
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.standardize = standardize
+        self.keep_dual = keep_dual
 
     def _ratios(self) -> np.ndarray:
         return checked_ratios((RATIOS[self.penalty],) if self.penalty in RATIOS else self.l1_ratios)

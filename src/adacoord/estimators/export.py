@@ -4,13 +4,19 @@
 here                                      there
 ========================================  ====================================================
 LinearSVC, LinearSVR, LogisticRegression, the class of that name
-Ridge, Lasso, ElasticNet
+Ridge, RidgeClassifier, Lasso, ElasticNet,
+PoissonRegressor, GammaRegressor,
+TweedieRegressor, QuantileRegressor,
+HuberRegressor, MultiTaskLasso,
+MultiTaskElasticNet
+GroupLasso                                LinearRegression: there is no class for groups
 the same with CV                          the class of that name without CV, with the penalty
                                           that was chosen
 ERMClassifier                             LogisticRegression where there are probabilities,
                                           else LinearSVC
-ERMRegressor                              HuberRegressor, LinearSVR, QuantileRegressor,
-                                          PoissonRegressor, or ElasticNet, after the loss
+ERMRegressor                              HuberRegressor (for log_cosh, too), LinearSVR,
+                                          QuantileRegressor, PoissonRegressor, GammaRegressor,
+                                          TweedieRegressor or ElasticNet, after the loss
 ========================================  ====================================================
 
 Probabilities of one class against the rest are those of a ``OneVsRestClassifier`` of
@@ -40,6 +46,15 @@ _CLASSES = {
     "Ridge": linear_model.Ridge,
     "Lasso": linear_model.Lasso,
     "ElasticNet": linear_model.ElasticNet,
+    "PoissonRegressor": linear_model.PoissonRegressor,
+    "GammaRegressor": linear_model.GammaRegressor,
+    "TweedieRegressor": linear_model.TweedieRegressor,
+    "QuantileRegressor": linear_model.QuantileRegressor,
+    "HuberRegressor": linear_model.HuberRegressor,
+    "MultiTaskLasso": linear_model.MultiTaskLasso,
+    "MultiTaskElasticNet": linear_model.MultiTaskElasticNet,
+    # which has no class for groups: the same coefficients
+    "GroupLasso": linear_model.LinearRegression,
 }
 _SAME = (
     "alpha",
@@ -48,9 +63,12 @@ _SAME = (
     "epsilon",
     "fit_intercept",
     "l1_ratio",
+    "link",
     "loss",
     "penalty",
     "positive",
+    "power",
+    "quantile",
 )
 #: The values that are known there too.
 _VALUES = {
@@ -61,11 +79,14 @@ _VALUES = {
 _REGRESSORS = {
     "squared": (linear_model.ElasticNet, {}),
     "huber": (linear_model.HuberRegressor, {}),
+    "log_cosh": (linear_model.HuberRegressor, {}),
     "epsilon_insensitive": (svm.LinearSVR, {"epsilon": "epsilon"}),
     "squared_epsilon_insensitive": (svm.LinearSVR, {"epsilon": "epsilon"}),
     "absolute": (linear_model.QuantileRegressor, {}),
     "quantile": (linear_model.QuantileRegressor, {"q": "quantile"}),
     "poisson": (linear_model.PoissonRegressor, {}),
+    "gamma": (linear_model.GammaRegressor, {}),
+    "tweedie": (linear_model.TweedieRegressor, {"power": "power"}),
 }
 
 
@@ -88,6 +109,8 @@ class ExportMixin:
 
 
 def _classifier(model) -> BaseEstimator:
+    if type(model).__name__ == "RidgeClassifier":
+        return _ridge_classifier(model)
     probable = hasattr(model, "predict_proba")
     kind = linear_model.LogisticRegression if probable else svm.LinearSVC
     other = kind(**_shared(model, kind))
@@ -111,10 +134,25 @@ def _classifier(model) -> BaseEstimator:
     return rest
 
 
+def _ridge_classifier(model) -> BaseEstimator:
+    kind = linear_model.RidgeClassifier
+    other = _with_coefficients(kind(**_shared(model, kind)), model, model.coef_, model.intercept_)
+    # its classes_ are those of the binarizer; several rows of each class, as below
+    other._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1)
+    other._label_binarizer.fit(np.tile(model.classes_, 3))
+    if not hasattr(kind, "classes_"):  # from 1.9 on they are an attribute
+        other.classes_ = model.classes_.copy()
+    return other
+
+
 def _regressor(model) -> BaseEstimator:
     name = type(model).__name__.removesuffix("CV")
     if name in _CLASSES:
-        return _CLASSES[name](**_shared(model, _CLASSES[name]))
+        other = _CLASSES[name](**_shared(model, _CLASSES[name]))
+        for learnt in ("scale_", "outliers_"):  # HuberRegressor's
+            if hasattr(model, learnt):
+                setattr(other, learnt, np.copy(getattr(model, learnt))[()])
+        return _with_link(other)
     loss = get_loss(model.loss)
     kind, renamed = _REGRESSORS[loss.name]
     other = kind(
@@ -123,8 +161,13 @@ def _regressor(model) -> BaseEstimator:
     )
     if loss.name == "squared_epsilon_insensitive":
         other.set_params(loss=loss.name)
-    if loss.name == "poisson":
-        other._base_loss = other._get_loss()  # made by its fit, and asked by its predict
+    return _with_link(other)
+
+
+def _with_link(other) -> BaseEstimator:
+    """A generalised linear model with what its fit makes and its predict asks for."""
+    if hasattr(other, "_get_loss"):
+        other._base_loss = other._get_loss()
     return other
 
 

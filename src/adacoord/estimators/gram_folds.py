@@ -56,7 +56,7 @@ class GramFolds:
             and gram.pays(problem, points * len(folds))
         ):
             return None
-        data = problem.matrix, problem.b, rows.weights
+        data = problem.matrix, rows.without_offset[0], rows.weights
         with one_thread():
             shift = means(*data) if problem.intercept else np.zeros(problem.d + 1)
             tested = [moments(*data, shift, test) for _, test in folds]
@@ -102,7 +102,7 @@ class GramFolds:
         left[train] = False
         if apart and each_once and not left.any():
             return self.total - self.tested[k]
-        data = self.problem.matrix, self.problem.b, self.rows.weights
+        data = self.problem.matrix, self.rows.without_offset[0], self.rows.weights
         return moments(*data, self.total.shift, train)
 
     def _ask_the_data(self, i, walk: Walk, found: gram.GramPath, penalties, train, solve) -> None:
@@ -133,8 +133,9 @@ class GramFolds:
             if (doubt <= EXACT * total).all():
                 return total / tested.mass
         left_out = self.rows.take(test)
+        X = self.recipe.columns.in_units(X)
         predicted = as_matrix(left_out.X, "X").dot(np.ascontiguousarray(X.T)) + c
-        errors = np.square(predicted - left_out.targets[0][:, None])
+        errors = np.square(predicted - left_out.without_offset[0][:, None])
         return np.array([weighted_mean(column, left_out.weights) for column in errors.T])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..problem import Problem
 from .recipes import as_coefficients
+from .row_blocks import in_rows
 
 
 def points(estimator, X, y) -> Iterator[tuple[str, Problem, np.ndarray, float | np.ndarray]]:
@@ -23,6 +24,7 @@ def points(estimator, X, y) -> Iterator[tuple[str, Problem, np.ndarray, float | 
             "models, which is the optimum of no problem, so there is nothing to certify; fit it "
             "with refit=True"
         )
+    X, y, _ = in_rows(X, y, None)
     posed = copy(estimator)._pose(X, y)  # of the estimator itself X would set the features' names
     classes = getattr(estimator, "classes_", None)
     if classes is not None and not np.array_equal(classes, posed.rows.classes):

@@ -15,6 +15,7 @@ model of all the others is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -29,11 +30,10 @@ def leave_one_out(
     fit_intercept: bool,
     alphas,
     svd: bool = False,
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(weighted errors, predictions) of the rows left out, of shape (n, n_targets), by alpha.
+) -> Iterator[LeftOut]:
+    """What the rows left out say of each alpha.
 
-    An error is multiplied by the square root of its weight.  ``svd`` decomposes dense X itself,
-    which keeps twice the digits of small alphas.
+    ``svd`` decomposes dense X itself, which keeps twice the digits of small alphas.
     """
     rows = _Centred(X, Y, weights, fit_intercept)
     with one_thread():
@@ -43,7 +43,28 @@ def leave_one_out(
             # both times alpha: the left-hand side of G c = y, and the diagonal of 1/G
             c, diagonal = solve(alpha)
             errors = c / diagonal[:, None]
-            yield errors, rows.predictions(errors, c / alpha)
+            yield LeftOut(errors, rows.predictions(errors, c / alpha), c / alpha, rows)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The rows left out, for one alpha.
+
+    Attributes
+    ----------
+    errors : array of shape (n, n_targets): each multiplied by the square root of its weight
+    predictions : array of shape (n, n_targets)
+    """
+
+    errors: np.ndarray
+    predictions: np.ndarray
+    _c: np.ndarray
+    _rows: _Centred
+
+    def model(self, targets: slice) -> tuple[np.ndarray, np.ndarray]:
+        """(coefficients, intercepts) of all rows: a row, and a number, for each of the targets."""
+        coef = self._rows.coefficients(self._c[:, targets]).T
+        return coef, self._rows.y_mean[targets] - coef @ self._rows.mean
 
 
 class _Centred:
@@ -113,10 +134,14 @@ class _Centred:
             return self.Y - errors / self.root[:, None]
         out = np.empty_like(self.Y)
         out[kept] = self.Y[kept] - errors[kept] / self.root[kept, None]
-        weighted = self.root[:, None] * c
-        coef = self.X.T @ weighted - np.outer(self.mean, weighted.sum(axis=0))
+        coef = self.coefficients(c)
         out[~kept] = self.X[~kept] @ coef - self.mean @ coef + self.y_mean
         return out
+
+    def coefficients(self, c):
+        """X~' c."""
+        weighted = self.root[:, None] * c
+        return self.X.T @ weighted - np.outer(self.mean, weighted.sum(axis=0))
 
 
 class _Tall:

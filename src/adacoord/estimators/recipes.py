@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..data.matrix import as_matrix
+from ..data.blocks import BlockMatrix
+from ..data.matrix import Matrix, as_matrix
 from ..problem import Problem
 from ..problem.losses import Loss
+from .columns import ALIKE, Columns
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Rows:
         (n_targets, n)
     weights : sample weights in float64, or None
     classes : the labels in order, or None of a regression
+    offset : what is added to the predictions, of shape (rows of coefficients, n), or None
+    matrix : X as solvers read it, where the check of X has made it, or None
     """
 
     X: Any
@@ -41,6 +45,19 @@ class Rows:
     targets: np.ndarray
     weights: np.ndarray | None
     classes: np.ndarray | None = None
+    offset: np.ndarray | None = None
+    matrix: Matrix | None = None
+
+    def as_matrix(self, columns: Columns, bias: float | None = None) -> Matrix:
+        """X as solvers read it: in the units of ``columns``, with a column of ``bias`` if any."""
+        X = columns.scaled(self.X)
+        X = X if bias is None else with_bias(X, bias)
+        return self.matrix if X is self.X and self.matrix is not None else as_matrix(X, "X")
+
+    @property
+    def without_offset(self) -> np.ndarray:
+        """The targets of a regression less the offset: what least squares see of it."""
+        return self.targets if self.offset is None else self.targets - self.offset
 
     def take(self, kept: np.ndarray) -> Rows:
         """Some of the rows, in the layout that all have."""
@@ -52,6 +69,8 @@ class Rows:
             y=self.y[kept],
             targets=self.targets[..., kept],
             weights=None if self.weights is None else self.weights[kept],
+            offset=None if self.offset is None else self.offset[:, kept],
+            matrix=None,
         )
 
 
@@ -66,6 +85,7 @@ class Recipe(ABC):
     bias : None for an intercept without penalty, else the value of liblinear's column
     mean_one : rescale the weights to a mean of 1
     positive : only x >= 0
+    columns : weights, bounds and units of the columns
     """
 
     loss: Loss
@@ -73,6 +93,7 @@ class Recipe(ABC):
     bias: float | None = None
     mean_one: bool = False
     positive: bool = False
+    columns: Columns = ALIKE
 
     @property
     def penalised(self) -> bool:
@@ -95,21 +116,30 @@ class Recipe(ABC):
 
     def problems(self, rows: Rows, penalties) -> list[Problem]:
         """The problems that the rows make under ``penalties``, one (l1, l2) per problem."""
+        if self.penalised and isinstance(rows.X, BlockMatrix):
+            raise ValueError(
+                f"intercept_scaling={self.bias!r}: data in blocks of rows get no further column; "
+                "use intercept_scaling=None, which does not penalise the intercept"
+            )
         # wrapped once for all of them
-        X = rows.X if self.bias is None or not self.penalised else with_bias(rows.X, self.bias)
-        matrix = as_matrix(X, "X")
+        matrix = rows.as_matrix(self.columns, self.bias if self.penalised else None)
+        lower, upper = self.columns.bounds_of(rows.X.shape[1], self.penalised)
 
         def problem(k, l1, l2):
             b, weights = self._targets(rows, k)
             if self.mean_one and weights is not None:
                 weights = weights * (matrix.shape[0] / weights.sum())
+            factor = self.columns.factor_of(rows.X.shape[1], self.penalised)
             return Problem(
                 matrix,
                 b,
                 self.loss,
-                l1=l1,
-                l2=l2,
+                l1=l1 * factor,
+                l2=l2 * factor,
                 positive=self.positive,
+                lower=lower,
+                upper=upper,
+                offset=self._offset(rows, k),
                 sample_weight=weights,
                 intercept=self.fit_intercept and not self.penalised,
             )
@@ -117,18 +147,40 @@ class Recipe(ABC):
         numbered = zip(range(self.count), penalties, strict=True)
         return [problem(k, l1, l2) for k, (l1, l2) in numbered]
 
+    def _offset(self, rows: Rows, k: int) -> np.ndarray | None:
+        """That of problem k."""
+        return None if rows.offset is None else rows.offset[k]
+
+    def with_offset(self, rows: Rows, offset) -> Rows:
+        """The rows with an offset of shape (n,), or (n, rows of coefficients); None is none."""
+        if offset is None:
+            return rows
+        n, found = rows.X.shape[0], np.asarray(offset)
+        wanted = f"({n},)" if self.height == 1 else f"({n}, {self.height})"
+        if (
+            found.dtype.kind not in "fiub"
+            or found.shape not in ((n,), (n, self.height))
+            or (found.ndim == 1 and self.height > 1)
+        ):
+            raise ValueError(
+                f"offset has shape {found.shape} and dtype {found.dtype}: X has {n} rows, so it "
+                f"must hold numbers of shape {wanted}"
+            )
+        return replace(rows, offset=found.reshape(n, self.height).T.astype(np.float64))
+
     def coefficients(self, points, d: int) -> tuple[np.ndarray, np.ndarray]:
         """(coefficients, intercepts) of the problems solved so far; zeros for the rest."""
         coef, c = np.zeros((self.height, d + self.penalised)), np.zeros(self.height)
         for k, point in enumerate(points):
             coef[k], c[k] = point.x, point.intercept
-        if self.bias is None or not self.penalised:
-            return coef, c
-        return coef[:, :-1], coef[:, -1] * self.bias
+        if self.bias is not None and self.penalised:
+            coef, c = coef[:, :-1], coef[:, -1] * self.bias
+        return self.columns.in_units(coef), c
 
     def points(self, coef, c) -> list[tuple[np.ndarray, float | np.ndarray]]:
         """(x, intercept) of each problem at such coefficients and intercepts, in float64."""
         coef, c = coef.astype(np.float64, copy=False), c.astype(np.float64, copy=False)
+        coef = self.columns.of_units(coef)
         if self.penalised:
             coef, c = np.column_stack([coef, c / self.bias]), np.zeros_like(c)
         return [(x, float(intercept)) for x, intercept in zip(coef, c, strict=True)]
@@ -139,7 +191,7 @@ class Recipe(ABC):
 
     def duals(self, results) -> np.ndarray:
         """``dual_coef_``."""
-        return np.stack([r.y for r in results])
+        return results[0].y[None] if len(results) == 1 else np.stack([r.y for r in results])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,16 +231,31 @@ class Classification(Recipe):
             weights = by_class[codes] if weights is None else weights * by_class[codes]
         return codes if self.joint else np.where(codes == one, 1.0, -1.0), weights
 
+    def _offset(self, rows: Rows, k: int) -> np.ndarray | None:
+        if rows.offset is None or not self.joint:
+            return super()._offset(rows, k)
+        return rows.offset.T
+
     def coefficients(self, points, d: int) -> tuple[np.ndarray, np.ndarray]:
         if not self.joint:
             return super().coefficients(points, d)
         [point] = points
-        # adding a number to all intercepts changes nothing
-        return np.array(point.x.T, order="C"), point.intercept - np.mean(point.intercept)
+        coef = np.array(point.x.T, order="C")
+        if self.bias is not None and self.penalised:
+            return self.columns.in_units(coef[:, :-1]), coef[:, -1] * self.bias
+        # adding a number to all intercepts changes nothing; where it is rounding, the point is left
+        # as it was certified
+        shared = np.mean(point.intercept)
+        if abs(shared) <= 1e-12 * np.max(np.abs(point.intercept)):
+            shared = 0.0
+        return self.columns.in_units(coef), point.intercept - shared
 
     def points(self, coef, c) -> list[tuple[np.ndarray, float | np.ndarray]]:
         if self.joint:
-            return [(coef.T.astype(np.float64), c.astype(np.float64))]
+            coef, c = self.columns.of_units(coef.astype(np.float64)), c.astype(np.float64)
+            if self.penalised:
+                coef, c = np.column_stack([coef, c / self.bias]), np.zeros_like(c)
+            return [(np.array(coef.T, order="C"), c)]
         return super().points(coef, c)
 
     def shaped(self, coef, c) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..problem.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, get_loss
 from .base import LinearEstimator
+from .columns import COLUMNS, added
+from .paths import enet_path
 from .recipes import Regression, Rows, elastic_net_penalty, liblinear_penalty, ridge_penalties
+from .row_blocks import lazy
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
@@ -22,10 +25,26 @@ class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
     _multi_output = False
 
     def _rows(self, X, y, sample_weight) -> Rows:
-        X, y, weights = self._checked(
+        X, y, weights, matrix = self._checked(
             X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
         )
-        return Rows(X, y, np.asarray(y, dtype=np.float64).reshape(len(y), -1).T, weights)
+        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
+        return Rows(X, y, targets, weights, matrix=matrix)
+
+    def predict(self, X, offset=None):
+        """Predictions, of shape (n_samples,) or (n_samples, n_targets).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        offset : array of the shape of the predictions, optional
+            What is added to them.
+        """
+        return added(self._predicted(X), offset)
+
+    @lazy
+    def _predicted(self, X):
+        return super().predict(X)
 
     def _regression(self, rows: Rows, loss: Loss, **how) -> Regression:
         return Regression(
@@ -33,6 +52,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator, LinearModel):
             fit_intercept=self.fit_intercept,
             n_targets=len(rows.targets),
             flat=rows.y.ndim == 1,
+            columns=self._columns(rows),
             **how,
         )
 
@@ -71,14 +91,28 @@ class LinearSVR(LinearRegressor):
         takes the problem, else ``"auto"``.
     warm_start : bool, default=False
     n_jobs : int or None, default=None
-        Without effect: there is one problem.
+        Threads that share blocks of rows, -1 for all cores: same bits for 1, 2, 4, ...  None is
+        the serial method.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it, or all
+        of it with ``warm_start=True``, which starts from it.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
     intercept_ : float
     n_iter_ : passes over the data
-    dual_coef_ : array of shape (n_samples,)
+    dual_coef_ : array of shape (n_samples,); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate
     history_ : what each gap check saw
     solver_ : the method that ran
@@ -86,6 +120,7 @@ class LinearSVR(LinearRegressor):
 
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
+        **COLUMNS,
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
@@ -109,6 +144,10 @@ class LinearSVR(LinearRegressor):
         solver="auto",
         warm_start=False,
         n_jobs=None,
+        standardize=False,
+        penalty_factor=None,
+        bounds=None,
+        keep_dual=None,
     ):
         self.epsilon = epsilon
         self.tol = tol
@@ -123,6 +162,10 @@ class LinearSVR(LinearRegressor):
         self.solver = solver
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.keep_dual = keep_dual
 
     def _recipe(self, rows):
         squared = self.loss == "squared_epsilon_insensitive"
@@ -160,14 +203,28 @@ class Ridge(MultiOutputMixin, LinearRegressor):
     verbose : int, default=0
     warm_start : bool, default=False
     n_jobs : int or None, default=None
-        Targets to fit at the same time.
+        Threads, -1 for all cores: targets side by side first, then blocks of rows; same bits
+        for 1, 2, 4, ...  None is the serial method.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it, or all
+        of it with ``warm_start=True``, which starts from it.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,) or (n_targets, n_features)
     intercept_ : float or array of shape (n_targets,)
     n_iter_ : passes over the data; a list if there are several targets
-    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
+    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate; an array if there are several targets
     history_ : what each gap check saw
     solver_ : the method that ran
@@ -176,6 +233,7 @@ class Ridge(MultiOutputMixin, LinearRegressor):
     _multi_output = True
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
+        **COLUMNS,
         "alpha": [Interval(Real, 0.0, None, closed="left"), "array-like"],
         "copy_X": ["boolean"],
         "positive": ["boolean"],
@@ -195,6 +253,10 @@ class Ridge(MultiOutputMixin, LinearRegressor):
         verbose=0,
         warm_start=False,
         n_jobs=None,
+        standardize=False,
+        penalty_factor=None,
+        bounds=None,
+        keep_dual=None,
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -207,6 +269,10 @@ class Ridge(MultiOutputMixin, LinearRegressor):
         self.verbose = verbose
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.keep_dual = keep_dual
 
     def _recipe(self, rows):
         return self._regression(rows, get_loss("squared"), positive=self.positive)
@@ -244,7 +310,21 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         takes the problem, else ``"auto"``.
     verbose : int, default=0
     n_jobs : int or None, default=None
-        Targets to fit at the same time.
+        Threads, -1 for all cores: targets side by side first, then blocks of rows; same bits
+        for 1, 2, 4, ...  None is the serial method.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it, or all
+        of it with ``warm_start=True``, which starts from it.
 
     Attributes
     ----------
@@ -252,7 +332,7 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
     sparse_coef_ : the same as a sparse matrix
     intercept_ : float or array of shape (n_targets,)
     n_iter_ : passes over the data; a list if there are several targets
-    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
+    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate; an array if there are several targets
     history_ : what each gap check saw
     solver_ : the method that ran
@@ -261,6 +341,7 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
     _multi_output = True
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
+        **COLUMNS,
         "alpha": [Interval(Real, 0.0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both")],
         "precompute": ["boolean", "array-like"],
@@ -286,6 +367,10 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         solver="auto",
         verbose=0,
         n_jobs=None,
+        standardize=False,
+        penalty_factor=None,
+        bounds=None,
+        keep_dual=None,
     ):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
@@ -301,6 +386,12 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         self.solver = solver
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.keep_dual = keep_dual
+
+    path = staticmethod(enet_path)
 
     def _recipe(self, rows):
         return self._regression(rows, get_loss("squared"), positive=self.positive, mean_one=True)
@@ -341,7 +432,21 @@ class Lasso(ElasticNet):
         takes the problem, else ``"auto"``.
     verbose : int, default=0
     n_jobs : int or None, default=None
-        Targets to fit at the same time.
+        Threads, -1 for all cores: targets side by side first, then blocks of rows; same bits
+        for 1, 2, 4, ...  None is the serial method.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it, or all
+        of it with ``warm_start=True``, which starts from it.
 
     Attributes
     ----------
@@ -349,7 +454,7 @@ class Lasso(ElasticNet):
     sparse_coef_ : the same as a sparse matrix
     intercept_ : float or array of shape (n_targets,)
     n_iter_ : passes over the data; a list if there are several targets
-    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
+    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate; an array if there are several targets
     history_ : what each gap check saw
     solver_ : the method that ran
@@ -374,6 +479,10 @@ class Lasso(ElasticNet):
         solver="auto",
         verbose=0,
         n_jobs=None,
+        standardize=False,
+        penalty_factor=None,
+        bounds=None,
+        keep_dual=None,
     ):
         super().__init__(
             alpha=alpha,
@@ -390,4 +499,8 @@ class Lasso(ElasticNet):
             solver=solver,
             verbose=verbose,
             n_jobs=n_jobs,
+            standardize=standardize,
+            penalty_factor=penalty_factor,
+            bounds=bounds,
+            keep_dual=keep_dual,
         )

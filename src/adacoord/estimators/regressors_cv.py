@@ -9,13 +9,17 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_scalar, column_or_1d
 
+from ..api.path import under
 from ..data.matrix import as_matrix
 from ..problem import Problem
 from ..problem.losses import get_loss
 from .base import LinearEstimator, as_ours
+from .columns import COLUMNS
 from .gram_folds import GramFolds
+from .paths import enet_path, lasso_path
 from .recipes import Posed, Rows, elastic_net_penalty
 from .regressors import LinearRegressor
+from .row_blocks import refuse_blocks
 from .search import CrossValidated, Walk, points, weighted_mean
 
 #: Points of the path on the way to the last solution.
@@ -52,7 +56,8 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         None for 5 folds; fewer where there are fewer rows.
     verbose : int, default=0
     n_jobs : int or None, default=None
-        Folds to walk at the same time, in threads.
+        Threads, -1 for all cores: folds side by side; for the fit on all rows blocks of them.  Same
+        bits for 1, 2, 4, ...
     positive : bool, default=False
         Only coefficients of zero or more.
     random_state : int, RandomState or None, default=None
@@ -60,6 +65,18 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     solver : str, default="auto"
         See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
         takes the problem, else ``"auto"``.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it.
 
     Attributes
     ----------
@@ -70,7 +87,7 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     coef_ : array of shape (n_features,)
     intercept_ : float
     n_iter_ : passes over the data of the last solution
-    dual_coef_ : array of shape (n_samples,)
+    dual_coef_ : array of shape (n_samples,); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate of the last solution
     history_ : what each gap check of it saw
     solver_ : the method that found it
@@ -84,6 +101,7 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
     _multi_output = True  # refused in a sentence of its own
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
+        **COLUMNS,
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), "array-like"],
         "eps": [Interval(Real, 0.0, None, closed="neither")],
         "n_alphas": [Interval(Integral, 1, None, closed="left"), None],
@@ -115,6 +133,10 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         random_state=None,
         selection="cyclic",
         solver="auto",
+        penalty_factor=None,
+        bounds=None,
+        standardize=False,
+        keep_dual=None,
     ):
         self.l1_ratio = l1_ratio
         self.eps = eps
@@ -132,8 +154,14 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         self.random_state = random_state
         self.selection = selection
         self.solver = solver
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.standardize = standardize
+        self.keep_dual = keep_dual
 
-    def fit(self, X, y, sample_weight=None, **params):
+    path = staticmethod(enet_path)
+
+    def fit(self, X, y, sample_weight=None, offset=None, **params):
         """Choose the penalty on folds, and fit the model with it.
 
         Parameters
@@ -143,6 +171,8 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         sample_weight : array of shape (n_samples,), optional
             Of the losses, and of the squared errors on each fold; the mean over the folds is
             not weighted.
+        offset : array of shape (n_samples,), optional
+            What is added to the predictions, on the folds as well.
         **params : dict
             For the splitter, such as ``groups``; with scikit-learn's metadata routing only.
 
@@ -151,35 +181,39 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         self
         """
         self._validate_params()
+        self._refuse_checkpoint()
+        refuse_blocks(self, X)
         splitting, _ = self._routed(params, sample_weight, scored=False)
         ratios = self._ratios()
         rows = self._rows(X, y, sample_weight)
         recipe = self._recipe(rows)
-        [problem] = recipe.problems(rows, [(0.0, 0.0)])
+        rows = recipe.with_offset(rows, offset)
+        [problem] = recipe.problems(rows, [(1.0, 1.0)])
         alphas = self._grid(problem, ratios)
         self._begin(rows)
         folds = self._folds(rows.X, rows.y, classifier=False, **splitting)
-        paths = [
-            [problem.with_penalty(*elastic_net_penalty(float(a), float(r))).penalty for a in path]
+        weights = [
+            [elastic_net_penalty(float(a), float(r)) for a in path]
             for r, path in zip(ratios, alphas, strict=True)
         ]
+        paths = [[under(problem, *pair).penalty for pair in path] for path in weights]
         moments = self._moments(problem, rows, recipe, folds, paths)
 
         def along(i, stops, problem, solve):
             """The solutions at the points ``stops`` of the path ``i``."""
-            penalties = [paths[i][j].arguments[:2] for j in stops]
-            return points([problem], penalties, solve)
+            return points([problem], [weights[i][j] for j in stops], solve)
 
         def one_fold(k, train, test, solve):
             if moments is not None:
                 return moments.walk(k, train, test, paths, solve)
-            [problem] = recipe.problems(rows.take(train), [(0.0, 0.0)])
+            [problem] = recipe.problems(rows.take(train), [(1.0, 1.0)])
             left_out = rows.take(test)
-            held_out, [target] = as_matrix(left_out.X, "X"), left_out.targets
+            held_out, target = as_matrix(left_out.X, "X"), left_out.without_offset[0]
             walk = Walk.empty(*alphas.shape)
             for i in range(len(ratios)):
                 for j, [result] in enumerate(along(i, range(len(paths[i])), problem, solve)):
-                    errors = np.square(held_out.dot(result.x) + result.intercept - target)
+                    x = recipe.columns.in_units(result.x)
+                    errors = np.square(held_out.dot(x) + result.intercept - target)
                     walk.note((i, j), weighted_mean(errors, left_out.weights), [result])
             return walk
 
@@ -194,7 +228,7 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         self.mse_path_, self.path_gaps_ = np.squeeze(errors), np.squeeze(gaps)
         self.alphas_ = alphas if self._n_alphas and len(ratios) > 1 else alphas[0]
         [penalty] = self._penalties(rows, recipe)
-        posed = Posed(rows, recipe, [problem.with_penalty(*penalty)])
+        posed = Posed(rows, recipe, [under(problem, *penalty)])
         # A weak penalty is found sooner by way of some stronger ones than from x = 0.
         if moments is not None:
             start = moments.start(paths[i][: j + 1])
@@ -208,7 +242,7 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
         """The folds by their moments; None where the paths are to be solved on the data."""
         penalties = [penalty for path in paths for penalty in path]
         if as_ours(self.solver, problem) != "auto" or not all(
-            penalty.sparse and penalty.coercive for penalty in penalties
+            penalty.uniform and penalty.sparse and penalty.coercive for penalty in penalties
         ):
             return None
         return GramFolds.of(
@@ -256,6 +290,8 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
             for i, alpha in enumerate(self.alphas):
                 check_scalar(alpha, f"alphas[{i}]", Real, min_val=0.0, include_boundaries="left")
             alphas = np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
+            if not alphas.size:
+                raise ValueError(f"alphas={self.alphas!r}: there must be one at least")
             return np.tile(alphas, (len(ratios), 1))
         if (ratios == 0.0).any():
             raise ValueError(
@@ -263,6 +299,11 @@ class ElasticNetCV(CrossValidated, LinearRegressor):
                 "grid by providing your estimator with the appropriate `alphas=` argument."
             )
         largest, least = problem.l1_max(), np.finfo(np.float64).resolution
+        if not np.isfinite(largest):
+            raise ValueError(
+                "penalty_factor: there are columns without a penalty, and no alpha that makes "
+                "every coefficient 0; give alphas"
+            )
         return np.stack(
             [
                 np.geomspace(a, a * self.eps, self._n_alphas)
@@ -304,7 +345,8 @@ class LassoCV(ElasticNetCV):
         None for 5 folds; fewer where there are fewer rows.
     verbose : int, default=0
     n_jobs : int or None, default=None
-        Folds to walk at the same time, in threads.
+        Threads, -1 for all cores: folds side by side; for the fit on all rows blocks of them.  Same
+        bits for 1, 2, 4, ...
     positive : bool, default=False
         Only coefficients of zero or more.
     random_state : int, RandomState or None, default=None
@@ -312,6 +354,18 @@ class LassoCV(ElasticNetCV):
     solver : str, default="auto"
         See :func:`adacoord.solve`; scikit-learn's names are taken, too: ours of that name where it
         takes the problem, else ``"auto"``.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it.
 
     Attributes
     ----------
@@ -322,7 +376,7 @@ class LassoCV(ElasticNetCV):
     coef_ : array of shape (n_features,)
     intercept_ : float
     n_iter_ : passes over the data of the last solution
-    dual_coef_ : array of shape (n_samples,)
+    dual_coef_ : array of shape (n_samples,); see ``keep_dual``
     dual_gap_, relative_gap_ : the certificate of the last solution
     history_ : what each gap check of it saw
     solver_ : the method that found it
@@ -354,6 +408,10 @@ class LassoCV(ElasticNetCV):
         random_state=None,
         selection="cyclic",
         solver="auto",
+        penalty_factor=None,
+        bounds=None,
+        standardize=False,
+        keep_dual=None,
     ):
         super().__init__(
             l1_ratio=1.0,
@@ -372,4 +430,10 @@ class LassoCV(ElasticNetCV):
             random_state=random_state,
             selection=selection,
             solver=solver,
+            penalty_factor=penalty_factor,
+            bounds=bounds,
+            standardize=standardize,
+            keep_dual=keep_dual,
         )
+
+    path = staticmethod(lasso_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import signature
 from numbers import Real
 
@@ -14,10 +15,12 @@ from sklearn.utils.validation import _check_method_params, check_scalar
 
 from ..problem.losses import get_loss
 from .base import LinearEstimator
-from .leave_one_out import leave_one_out
+from .columns import COLUMNS
+from .leave_one_out import LeftOut, leave_one_out
 from .recipes import Rows, ridge_penalties, ridge_penalty
 from .regressors import LinearRegressor, Ridge
-from .search import CrossValidated, Walk, as_rows, points, strong_first
+from .row_blocks import refuse_blocks
+from .search import CrossValidated, Walk, as_rows, points, shifted, strong_first
 
 
 class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
@@ -55,6 +58,18 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
     verbose : int, default=0
     n_jobs : int or None, default=None
         Folds to walk at the same time, in threads; and targets to fit.
+    penalty_factor : array of shape (n_features,), default=None
+        A factor of the penalty for each column, zero or more; 0 for a column that is not
+        penalised.  They are used as they are.
+    bounds : tuple (lower, upper), default=None
+        Only coefficients from lower to upper, each a number or an array of shape (n_features,);
+        None, or an infinite one, is no bound.
+    standardize : bool, default=False
+        The penalty acts on columns of unit deviation; the coefficients are those of X as it is.
+        It is a penalty factor by another name, l1 times the deviation and l2 times its square, and
+        X is never centred: sparse data stay sparse.  Constant columns keep their units.
+    keep_dual : bool or None, default=None
+        Whether to keep ``dual_coef_``, a number for each row: None keeps up to 1 MB of it.
 
     Attributes
     ----------
@@ -67,7 +82,7 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
     coef_ : array of shape (n_features,) or (n_targets, n_features)
     intercept_ : float or array of shape (n_targets,)
     n_iter_ : passes over the data of the last solution; a list if there are several targets
-    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples)
+    dual_coef_ : array of shape (n_samples,) or (n_targets, n_samples); see ``keep_dual``
     dual_gap_, relative_gap_ : its certificate; an array if there are several targets
     history_ : what each gap check of it saw
     solver_ : the method that found it
@@ -81,6 +96,7 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
     _multi_output = True
     _parameter_constraints: dict = {
         **LinearEstimator._parameter_constraints,
+        **COLUMNS,
         "alphas": ["array-like", Interval(Real, 0.0, None, closed="neither")],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "cv": ["cv_object"],
@@ -106,6 +122,10 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
         random_state=None,
         verbose=0,
         n_jobs=None,
+        penalty_factor=None,
+        bounds=None,
+        standardize=False,
+        keep_dual=None,
     ):
         self.alphas = alphas
         self.fit_intercept = fit_intercept
@@ -120,8 +140,12 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
+        self.standardize = standardize
+        self.keep_dual = keep_dual
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y, sample_weight=None, offset=None, **params):
         """Choose alpha, and fit the model with it.
 
         Parameters
@@ -129,6 +153,8 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
         X : array or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array of shape (n_samples,) or a number, optional
+        offset : array of the shape of y, optional
+            What is added to the predictions, of the rows that are left out as well.
         **params : dict
             For the splitter and the scorer; with scikit-learn's metadata routing only.
 
@@ -137,19 +163,32 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
         self
         """
         self._validate_params()
+        self._refuse_checkpoint()
+        refuse_blocks(self, X)
         splitting, scoring = self._routed(params, sample_weight, scored=True)
         alphas = self._checked_alphas()
         rows = self._rows(X, y, sample_weight)
         if rows.weights is not None and "sample_weight" in scoring:
             scoring = {**scoring, "sample_weight": rows.weights}
         recipe = self._recipe(rows)
+        rows = recipe.with_offset(rows, offset)
         self._begin(rows)
-        if self.cv is None:
-            missed = ""
-            self._leave_one_out(rows, alphas, scoring)
-        else:
+        if self.cv is not None:
             missed = self._on_folds(rows, recipe, alphas, splitting, scoring)
-        return self._solve(self._posed(rows, recipe), [None] * recipe.count, missed)
+            return self._solve(self._posed(rows, recipe), [None] * recipe.count, missed)
+        for name in ("penalty_factor", "bounds"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"cv=None and {name} are incompatible: each row is left out by a formula for "
+                    "one penalty and no bounds; give cv, such as cv=5"
+                )
+        scaled = replace(rows, X=recipe.columns.scaled(rows.X), matrix=None)
+        with np.errstate(all="ignore"):  # an alpha at which something overflows is not the best
+            coef, c = self._leave_one_out(scaled, alphas, scoring)
+        posed, starts = self._posed(rows, recipe), [None] * recipe.count
+        if np.isfinite(coef).all() and np.isfinite(c).all():  # which leaves little to do
+            starts = posed.starts(recipe.columns.in_units(coef), c)
+        return self._solve(posed, starts)
 
     def _recipe(self, rows: Rows):
         return self._regression(rows, get_loss("squared"))
@@ -167,35 +206,54 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
 
     # ---- each row in turn ---------------------------------------------------------------
 
-    def _leave_one_out(self, rows: Rows, alphas, scoring) -> None:
-        X, y, Y = rows.X, rows.y, rows.targets.T
+    def _leave_one_out(self, rows: Rows, alphas, scoring) -> tuple[np.ndarray, np.ndarray]:
+        """Choose alpha; the coefficients and intercepts of all rows for it."""
+        X, y, Y = rows.X, rows.y, rows.without_offset.T
+        shift = rows.targets.T - Y
         scorer = None if self.scoring is None else self._scorer()
         apart = self.alpha_per_target and Y.shape[1] > 1
         scores, kept = [], []
+        groups = [slice(j, j + 1) for j in range(Y.shape[1])] if apart else [slice(None)]
+        best: list[LeftOut] = []  # so far, for each group of targets
+        highest = np.full(len(groups), -np.inf)
         decomposed = leave_one_out(
             X, Y, rows.weights, self.fit_intercept, alphas, svd=self.gcv_mode == "svd"
         )
-        for errors, predictions in decomposed:
-            values = np.square(errors) if scorer is None else predictions
+        for left in decomposed:
+            predictions = left.predictions + shift
+            values = np.square(left.errors) if scorer is None else predictions
             if scorer is None:
                 scores.append(-values.mean(axis=0) if apart else -values.mean())
             elif apart:
                 scores.append(
                     [
-                        scorer(_Echo(), predictions[:, j], Y[:, j], **scoring)
+                        scorer(_Echo(), predictions[:, j], rows.targets[j], **scoring)
                         for j in range(Y.shape[1])
                     ]
                 )
             else:
                 scores.append(scorer(_Echo(), predictions.reshape(y.shape), y, **scoring))
+            better = highest < np.ravel(scores[-1])
+            before = best or [left] * len(groups)
+            best = [left if b else old for b, old in zip(better, before, strict=True)]
+            highest = np.where(better, np.ravel(scores[-1]), highest)
             if self.store_cv_results:
                 kept.append(values.reshape(y.shape))
         table = np.array(scores, dtype=np.float64)
-        best = np.argmax(table, axis=0)
-        self.alpha_ = alphas[best] if apart else float(alphas[best])
+        table[np.isnan(table)] = -np.inf
+        if scorer is None and not np.isfinite(table.max(axis=0)).all():
+            raise ValueError(
+                "X and y are too large, or sample_weight is too far apart, to leave rows out in "
+                "turn: all errors overflow; rescale them, or give folds with cv=5"
+            )
+        chosen = np.argmax(table, axis=0)
+        self.alpha_ = alphas[chosen] if apart else float(alphas[chosen])
         self.best_score_ = table.max(axis=0) if apart else float(table.max())
         if self.store_cv_results:
             self.cv_results_ = np.stack(kept, axis=-1).astype(X.dtype)
+        found = [left.model(targets) for left, targets in zip(best, groups, strict=True)]
+        coef, c = (np.concatenate(part) for part in zip(*found, strict=True))
+        return coef, c
 
     # ---- folds --------------------------------------------------------------------------
 
@@ -213,8 +271,9 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
             scoring = {name: v for name, v in scoring.items() if name != "sample_weight"}
 
         def one_fold(train, test, solve):
-            problems = recipe.problems(rows.take(train), [(0.0, 0.0)] * recipe.count)
-            held_out, model = as_rows(X[test]), Ridge(fit_intercept=self.fit_intercept)
+            problems = recipe.problems(rows.take(train), [(1.0, 1.0)] * recipe.count)
+            left_out, model = rows.take(test), Ridge(fit_intercept=self.fit_intercept)
+            held_out = as_rows(left_out.X)
             how = _check_method_params(X, scoring, indices=test)
             penalties = [ridge_penalty(len(train), float(alpha)) for alpha in alphas[order]]
             walk = Walk.empty(1, alphas.size)
@@ -222,7 +281,8 @@ class RidgeCV(MultiOutputMixin, CrossValidated, LinearRegressor):
                 coef, c = recipe.coefficients(results, X.shape[1])
                 model.alpha, model.coef_ = alphas[j], coef.reshape(y.shape[1:] + X.shape[1:])
                 model.intercept_ = c.reshape(y.shape[1:])
-                walk.note((0, j), scorer(model, held_out, y[test], **how), results)
+                score = scorer(shifted(model, left_out), held_out, y[test], **how)
+                walk.note((0, j), score, results)
             return walk
 
         walks = self._walk(self._folds(X, y, classifier=False, **splitting), one_fold)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial, wraps
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
@@ -26,9 +27,13 @@ from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from ..api.path import follow
+from ..parallel.config import asked, refuse_checkpoint
 from ..problem import Problem
+from .recipes import Rows
 from .threads import side_by_side
 
+#: What scorers ask a model for.
+RESPONSES = ("predict", "decision_function", "predict_proba", "predict_log_proba")
 #: An intercept so large that a loss of margins is 0 in float64.
 NEVER_WRONG = 1e3
 
@@ -89,6 +94,12 @@ class CrossValidated:
     tol: float
     _runner: Callable[..., Any]
 
+    def _refuse_checkpoint(self) -> None:
+        refuse_checkpoint(
+            f"{type(self).__name__}, a search over folds,",
+            "leave it out, or fit the chosen penalty alone",
+        )
+
     # ---- walks --------------------------------------------------------------------------
 
     def _folds(self, X, y, classifier: bool, **params) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -126,7 +137,8 @@ class CrossValidated:
     @property
     def _jobs(self) -> int:
         """Folds at a time, at most."""
-        return 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        n_jobs = asked(self.n_jobs).n_jobs
+        return 1 if n_jobs is None else effective_n_jobs(n_jobs)
 
     def _missed(self, walks: list[Walk]) -> str:
         """What to say of points that stopped before ``tol``; nothing where none did."""
@@ -173,6 +185,27 @@ class CrossValidated:
                 mapping.add(caller=caller, callee="score")
             router.add(scorer=scorer, method_mapping=mapping)
         return router
+
+
+class Shifted:
+    """A model to be scored on rows with an offset, which scorers know nothing of."""
+
+    def __init__(self, model: Any, offset: np.ndarray):
+        self._model, self._offset = model, offset
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._model, name)
+        if name not in RESPONSES:
+            return found
+        return wraps(found)(partial(found, offset=self._offset))  # scorers ask for its name
+
+
+def shifted(model: Any, rows: Rows) -> Any:
+    """The model as scorers are to see it on these rows."""
+    if rows.offset is None:
+        return model
+    one = len(rows.offset) == 1 and rows.y.ndim == 1
+    return Shifted(model, rows.offset[0] if one else rows.offset.T)
 
 
 def points(

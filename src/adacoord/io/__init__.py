@@ -1,4 +1,4 @@
-"""Files in, files out: svmlight data and model files.
+"""Files in, files out: svmlight data, stores and model files.
 
 The names load their modules when they are first used, so that ``import adacoord.io`` stays
 free of numba and scipy.
@@ -14,9 +14,20 @@ _HOMES = {
     "save_svmlight": ".svmlight",
     "load_model": ".model",
     "save_model": ".model",
+    "save_coefficients": ".coefficients",
+    "open_store": ".store",
+    "convert": ".converting",
 }
 
-__all__ = ["load_model", "load_svmlight", "save_model", "save_svmlight"]
+__all__ = [
+    "convert",
+    "load_model",
+    "load_svmlight",
+    "open_store",
+    "save_coefficients",
+    "save_model",
+    "save_svmlight",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -32,6 +32,7 @@ def write_digested(
     version: int,
     arrays: Mapping[str, np.ndarray],
     facts: Mapping[str, Any],
+    previous: str | None = None,
 ) -> None:
     """Write arrays and plain facts as one digested file; the same content gives the same bytes.
 
@@ -47,10 +48,12 @@ def write_digested(
         Numbers, booleans or strings; object arrays are refused, for they would need pickle.
     facts : mapping
         Whatever JSON can hold.
+    previous : str, optional
+        Where the file that is replaced goes.
     """
     payload = _pack(arrays, facts)
     header = f"ADACOORD-{kind}-{version}\n".encode("ascii")
-    with replacing(path) as file:
+    with replacing(path, previous) as file:
         file.write(header + _digest(header, payload) + b"\n")
         file.write(payload)
 
@@ -81,6 +84,8 @@ def read_digested(
         If the file is of another kind, newer than ``newest``, truncated or altered.
     """
     name, what = os.fspath(path), kind.lower()
+    if os.path.isdir(path):
+        raise ValueError(f"{name}: this is a folder; name the {what} file in it")
     with open(path, "rb") as file:
         content = file.read(64)  # a device may have no end
         header = re.match(rb"ADACOORD-%s-([1-9][0-9]{0,8})\n" % kind.encode("ascii"), content)

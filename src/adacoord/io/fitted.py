@@ -78,7 +78,8 @@ def assemble(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Any:
 
 
 def check_fitted(model: Any) -> None:
-    """Refuse coefficients, intercepts and classes with which nothing could be predicted."""
+    """Refuse parameters, coefficients and classes with which nothing could be predicted."""
+    model._validate_params()
     coef, intercept = model.coef_, model.intercept_
     values = coef.data if sparse.issparse(coef) else coef
     for name, array in (("coef_", values), ("intercept_", np.asarray(intercept))):

@@ -1,40 +1,39 @@
 """svmlight / LIBSVM text: ``label index:value index:value ... # comment``, one sample a line.
 
-The text is parsed by one pass of a byte kernel (see :mod:`adacoord.io.svmlight_kernel`) into
-arrays sized by counting the colons and line ends beforehand.  Numbers are correctly rounded: the
-few that the kernel cannot vouch for are noted down and handed to Python's ``float`` afterwards.
+Reading goes in pieces of whole lines (:mod:`adacoord.io.svmlight_text`); each is parsed by one
+pass of a byte kernel (:mod:`adacoord.io.svmlight_kernel`) into its rows or into what is wrong with
+it (:mod:`adacoord.io.svmlight_rows`), by several threads if asked to; what they give is put
+together in the order of the file.
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import math
 import operator
 import os
-import re
-import zlib
-from contextlib import nullcontext
-from itertools import pairwise
-from typing import Any, NoReturn
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, nullcontext
+from functools import partial
+from itertools import islice, pairwise
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from . import svmlight_kernel as kernel
+from .svmlight_rows import Refusal, Rows, index_type_of, joined, parse
+from .svmlight_text import compression, pieces
 from .writing import replacing
 
-_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
-_OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError)
-#: A compressed file may expand to so many bytes, or to so many times its size if that is more.
-#: Real data sets expand 3 to 15 times; a file made for the purpose, more than 10,000 times.
-_EXPANDED, _RATIO = 1 << 28, 100
-_CHUNK = 1 << 20
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
-_TOKEN = re.compile(rb"[^\s#]+")
+_PIECE = 1 << 18  # with its arrays, in a core's own cache
+_CHUNK = 1 << 25
 _ENTRIES_A_WRITE = 1 << 17
 
 
@@ -44,6 +43,7 @@ def load_svmlight(
     *,
     zero_based: bool = False,
     max_bytes: int | None = None,
+    n_jobs: int | None = None,
 ) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Read an svmlight file, plain or compressed.
 
@@ -59,6 +59,10 @@ def load_svmlight(
     max_bytes : int, optional
         A compressed file that expands to more bytes is refused; by default 256 MiB or, if that is
         more, 100 times its size.
+    n_jobs : int, optional
+        Number of threads that parse while the calling one reads and decompresses; by default, and
+        with 1, the calling thread does everything.  The result and the errors are the same for
+        any number.
 
     Returns
     -------
@@ -83,38 +87,65 @@ def load_svmlight(
     """
     n_features = _checked_count("n_features", n_features, "take the largest index in the file")
     max_bytes = _checked_count("max_bytes", max_bytes, "take 256 MiB or 100 times the file's size")
-    text = _read(path, max_bytes)
-    if not text.endswith(b"\n"):
-        text += b"\n"  # every loop of the kernel stops at a line end
-    most = text.count(b":")  # an upper bound: comments and qid hold colons too
-    narrow = most < 2**31 - 1 and (n_features is None or n_features < 2**31)
-    outcome = _run(text, most, np.int32 if narrow else np.int64, zero_based)
-    if outcome[0] == kernel.TOO_WIDE and narrow:
-        outcome = _run(text, most, np.int64, zero_based)
-    code, position, largest, ordered, b, indptr, indices, values, inexact = outcome
-    if code != kernel.DONE:
-        _refuse(path, text, position, code)
-    if b.size == 0:
-        raise ValueError(
-            f"{os.fspath(path)}: the file has no rows; give one with at least one "
-            "line 'label index:value ...'"
-        )
-    _round_correctly(path, text, b, values, inexact)
+    n_jobs = _checked_count("n_jobs", n_jobs, "read in the calling thread")
+    text = pieces(path, _PIECE, max_bytes)
+    with closing(_rows(path, text, zero_based, n_jobs)) as rows:
+        everything = joined(rows)
+    return _matrix(everything, _width(everything, n_features, f"{os.fspath(path)} has"))
 
-    needed = max(largest + 1, 1)
-    if n_features is not None and n_features < needed:
-        raise ValueError(
-            f"n_features={n_features}: {os.fspath(path)} has {needed} columns; pass "
-            f"n_features={needed} or more, or None"
-        )
-    shape = (b.size, needed if n_features is None else n_features)
-    A = sparse.csr_matrix((values, indices, indptr), shape=shape)
-    if not ordered:
-        A.sort_indices()
-        if not A.has_canonical_format:
-            _refuse_repeated(path, text)
-    A.has_canonical_format = True  # spares others the search
-    return A, b
+
+def read_chunks(
+    path: str | os.PathLike,
+    n_features: int | None = None,
+    *,
+    zero_based: bool = False,
+    chunk_bytes: int | None = None,
+    n_jobs: int | None = None,
+) -> Generator[tuple[sparse.csr_matrix, np.ndarray]]:
+    """Read an svmlight file, plain or compressed, some rows at a time, in bounded memory.
+
+    Parameters
+    ----------
+    path, n_features, zero_based, n_jobs
+        As in :func:`load_svmlight`.  Without ``n_features`` each matrix is as wide as its own
+        largest index asks for.
+    chunk_bytes : int, optional
+        About so much text makes one pair; by default 32 MiB.  Lines are not cut: one that is
+        longer has to fit into memory.
+
+    Yields
+    ------
+    A : scipy.sparse.csr_matrix of float64
+        Rows in the order of the file, at least one.  Indices are sorted, int64 in a matrix that
+        needs it and int32 in the others.
+    b : ndarray of float64
+        Their labels.
+
+    Raises
+    ------
+    ValueError
+        As :func:`load_svmlight` does, with lines counted over the whole file, when the reading
+        comes to the place; what a compressed file expands to is not bounded.  A file without rows
+        is refused at its end.
+    """
+    n_features = _checked_count("n_features", n_features, "take the largest index of each matrix")
+    chunk_bytes = _checked_count("chunk_bytes", chunk_bytes, "take 32 MiB") or _CHUNK
+    n_jobs = _checked_count("n_jobs", n_jobs, "read in the calling thread")
+    return _chunks(path, n_features, zero_based, chunk_bytes, n_jobs)
+
+
+def _chunks(
+    path: str | os.PathLike,
+    n_features: int | None,
+    zero_based: bool,
+    chunk_bytes: int,
+    n_jobs: int | None,
+) -> Generator[tuple[sparse.csr_matrix, np.ndarray]]:
+    size = min(_PIECE, chunk_bytes)
+    text = pieces(path, size, math.inf)
+    with closing(_rows(path, text, zero_based, n_jobs)) as rows:
+        while (some := joined(islice(rows, chunk_bytes // size))).b.size:
+            yield _matrix(some, _width(some, n_features, f"{os.fspath(path)} has at least"))
 
 
 def save_svmlight(path: str | os.PathLike, A, b) -> None:
@@ -157,134 +188,73 @@ def _checked_count(name: str, value: int | None, default: str) -> int | None:
     return number
 
 
-def _read(path: str | os.PathLike, max_bytes: int | None) -> bytes:
-    """Return the text of ``path``, decompressed after its ending."""
-    name = os.fspath(path)
-    with open(path, "rb") as file:
-        content = file.read()
-    ending = os.path.splitext(name)[1].lower()
-    found = next((e for e, magic in _MAGIC.items() if content.startswith(magic)), "")
-    if ending in _MAGIC and found != ending:
+def _rows(
+    path: str | os.PathLike,
+    text: Generator[np.ndarray],
+    zero_based: bool,
+    n_jobs: int | None,
+) -> Generator[Rows]:
+    """Parse the pieces of ``text``; those without a row are left out."""
+    lines = found = 0
+    with (
+        closing(text),
+        closing(_in_order(partial(parse, zero_based=zero_based), text, n_jobs or 1)) as parsed,
+    ):
+        for rows in parsed:
+            if isinstance(rows, Refusal):
+                if compression(path):
+                    deque(text, 0)  # a damaged file is the reason of whatever is wrong in its text
+                place = f"{os.fspath(path)}:{lines + rows.line + 1}:{rows.column + 1}"
+                raise ValueError(f"{place}: {rows.reason}")
+            lines += rows.lines
+            found += rows.b.size
+            if rows.b.size:
+                yield rows
+    if not found:
         raise ValueError(
-            f"{name}: the name ends in {ending} but the content does not start as a "
-            f"{ending} file does; rename it after what it holds, or copy it again"
+            f"{os.fspath(path)}: the file has no rows; give one with at least one "
+            "line 'label index:value ...'"
         )
-    if ending not in _MAGIC:
-        if found:
-            raise ValueError(
-                f"{name}: the content is that of a {found} file; rename it to end in {found}"
-            )
-        return content
-    most = max_bytes or max(_EXPANDED, _RATIO * len(content))
-    chunks, size = [], 0
-    try:
-        with _OPEN[ending](io.BytesIO(content)) as stream:
-            while size <= most and (chunk := stream.read(_CHUNK)):
-                chunks.append(chunk)
-                size += len(chunk)
-    except _DAMAGE as error:
+
+
+def _in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int
+) -> Generator[Result]:
+    """Yield ``function(item)`` in the order of the items; threads work on the next ones."""
+    if n_jobs == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+        ahead: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                ahead.append(pool.submit(function, item))
+                if len(ahead) > 2 * n_jobs:  # one at work and one waiting for each thread
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _width(rows: Rows, n_features: int | None, has: str) -> int:
+    needed = max(rows.width, 1)
+    if n_features is not None and n_features < needed:
         raise ValueError(
-            f"{name}: this {ending} file is truncated or corrupt ({error}); copy or "
-            "download it again"
-        ) from error
-    if size > most:
-        raise ValueError(
-            f"{name}: this {ending} file of {len(content)} bytes expands to more than "
-            f"max_bytes={most}; if you trust it, pass a larger max_bytes, or "
-            "decompress it first"
+            f"n_features={n_features}: {has} {needed} columns; pass n_features={needed} or more, "
+            "or None"
         )
-    return b"".join(chunks)
+    return n_features or needed
 
 
-def _run(text: bytes, most: int, index_type: type, zero_based: bool) -> tuple:
-    rows = text.count(b"\n")
-    b = np.empty(rows)
-    indptr = np.empty(rows + 1, np.int64)
-    indices: np.ndarray = np.empty(most, index_type)
-    values = np.empty(most)
-    # Rarely used, and then sparsely: the system gives memory only to the pages written to.
-    inexact = np.empty((most + rows, 3), np.int64)
-    code, position, rows, entries, n_inexact, largest, ordered = kernel.parse(
-        np.frombuffer(text, np.uint8),
-        0 if zero_based else 1,
-        np.iinfo(index_type).max,
-        b,
-        indptr,
-        indices,
-        values,
-        inexact,
-    )
-    if entries < most:  # release the surplus
-        indices, values = indices[:entries].copy(), values[:entries].copy()
-    b, indptr, inexact = b[:rows].copy(), indptr[: rows + 1], inexact[:n_inexact]
-    return code, position, largest, ordered, b, indptr, indices, values, inexact
-
-
-def _round_correctly(path, text: bytes, b, values, inexact: np.ndarray) -> None:
-    """Replace the numbers the kernel could not round exactly by Python's reading of them."""
-    numbers = np.array([float(text[start:end]) for start, end in inexact[:, :2].tolist()])
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if infinite.size:
-        start, _, slot = inexact[infinite[0]]
-        _refuse(path, text, int(start), kernel.BAD_LABEL if slot < 0 else kernel.BAD_VALUE)
-    slots = inexact[:, 2]
-    values[slots[slots >= 0]] = numbers[slots >= 0]
-    b[-1 - slots[slots < 0]] = numbers[slots < 0]
-
-
-def _refuse_repeated(path, text: bytes) -> None:
-    """Refuse the first index that appears twice in a row of well-formed text."""
-    position = 0
-    for line in text.split(b"\n"):
-        seen = set()
-        for token in _TOKEN.finditer(line.partition(b"#")[0]):
-            index, colon, _ = token[0].partition(b":")
-            if colon and index.lstrip(b"0") in seen:
-                _refuse(path, text, position + token.start(), kernel.REPEATED)
-            if colon:  # the label has none
-                seen.add(index.lstrip(b"0"))
-        position += len(line) + 1
-
-
-def _refuse(path, text: bytes, position: int, code: int) -> NoReturn:
-    """Raise the error of the token that holds ``position``."""
-    start = text.rfind(b"\n", 0, position) + 1
-    line = text[start : text.index(b"\n", position)]
-    token = next(t for t in _TOKEN.finditer(line) if t.end() > position - start)
-    number = text.count(b"\n", 0, start) + 1
-    shown = token[0].decode("utf-8", "backslashreplace")
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    raise ValueError(
-        f"{os.fspath(path)}:{number}:{token.start() + 1}: {_reason(code, token[0])}, got {shown!r}"
-    )
-
-
-def _reason(code: int, token: bytes) -> str:
-    if code == kernel.BAD_LABEL:
-        if b":" in token:
-            return "a line must start with its label, and this one starts with a feature"
-        if b"," in token:
-            return "a row must have one label, and this one has several (multi-label)"
-        if _is_not_finite(token):
-            return "a label must be a finite number"
-        return "a line must start with its label, a number"
-    if code == kernel.BAD_VALUE:
-        if _is_not_finite(token.partition(b":")[2]):
-            return "a value must be a finite number"
-        return "a value must be a number, in the form index:value"
-    return {
-        kernel.BAD_INDEX: "a feature must read index:value, with a whole number as its index",
-        kernel.INDEX_ZERO: "indices start at 1; the file seems zero-based (pass zero_based=True)",
-        kernel.REPEATED: "an index must not appear twice in a row",
-        kernel.TOO_WIDE: "an index must have at most 18 digits",
-    }[code]
-
-
-def _is_not_finite(token: bytes) -> bool:
-    try:
-        return not math.isfinite(float(token))
-    except ValueError:
-        return False
+def _matrix(rows: Rows, width: int) -> tuple[sparse.csr_matrix, np.ndarray]:
+    shape = (rows.b.size, width)
+    index_type = index_type_of(int(rows.indptr[-1]), shape)
+    indices = rows.indices.astype(index_type, copy=False)
+    indptr = rows.indptr.astype(index_type, copy=False)
+    A = sparse.csr_matrix((rows.values, indices, indptr), shape=shape)
+    A.has_canonical_format = True  # spares others the search
+    return A, rows.b
 
 
 def _checked_data(A, b) -> tuple[sparse.csr_matrix, np.ndarray]:

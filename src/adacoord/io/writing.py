@@ -28,7 +28,7 @@ except ImportError:  # Windows: an open file cannot be removed there, which does
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike, previous: str | None = None) -> Iterator[BinaryIO]:
     """Open ``path`` for writing; a regular file appears once it is whole and on disk.
 
     Parameters
@@ -37,6 +37,9 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         The file to write.  If the block raises, or the process is killed, a regular file that
         stood there before is untouched.  A new one keeps its permissions and its owner.  A
         symbolic link stays one: the file that it names is replaced.
+    previous : str, optional
+        Where the file that stood there goes.  Killed between the two renames that this takes, it
+        is at ``previous``, and there is none at ``path``.
 
     Yields
     ------
@@ -59,9 +62,9 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
                 file.flush()
                 os.fsync(file.fileno())
                 if fcntl is not None:
-                    os.replace(temporary, target)  # while the lock is held
+                    _rename(temporary, target, previous)  # while the lock is held
             if fcntl is None:
-                os.replace(temporary, target)  # only closed files can be renamed there
+                _rename(temporary, target, previous)  # only closed files can be renamed there
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 os.remove(temporary)
@@ -71,6 +74,13 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         if error.filename is None and error.errno is not None:  # a write does not say to what
             error.filename = name
         raise
+
+
+def _rename(temporary: str, target: str, previous: str | None) -> None:
+    if previous is not None:
+        with contextlib.suppress(FileNotFoundError):  # the first one
+            os.replace(target, previous)
+    os.replace(temporary, target)
 
 
 def check_writable(path: str | os.PathLike) -> None:

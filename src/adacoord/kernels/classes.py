@@ -168,10 +168,18 @@ def matmat(indptr, indices, data, X, out):
 
 
 @jit
-def rmatmat(indptr, indices, data, V, out):
-    """out += A' V."""
-    for i in range(np.uint64(V.shape[0])):
-        block_add(indices, data, indptr[i], indptr[i + np.uint64(1)], V[i], out)
+def rmatmat(indptr, indices, data, V, block, part, out):
+    """out += A' V, by blocks of rows whose sums are made in ``part``, which holds zeros."""
+    n, first = V.shape[0], 0
+    while first < n:
+        last = min(first + block, n)
+        for i in range(np.uint64(first), np.uint64(last)):
+            block_add(indices, data, indptr[i], indptr[i + np.uint64(1)], V[i], part)
+        for j in range(np.uint64(out.shape[0])):
+            for k in range(np.uint64(out.shape[1])):
+                out[j, k] += part[j, k]
+                part[j, k] = 0.0
+        first = last
 
 
 @jit(fastmath=FAST)
@@ -198,3 +206,122 @@ def stationary(rates, out):
         for i in range(k):
             total += out[i] * rates[i, k]
         out[k] = total
+
+
+# What the certificate asks of dual points and losses of several classes, row by row and without
+# temporaries.  NaN stays NaN everywhere.
+
+
+@jit
+def simplex_rows(y, b, out):
+    """out = y brought into the domain: negative p_k to 0, rows made to sum to 1; y may be out.
+
+    The class b takes what the others leave; where they sum to more than 1 they are scaled.  y_b is
+    minus their sum: no digits are lost where p_b is near 1.
+    """
+    width = np.uint64(y.shape[1])
+    for i in range(np.uint64(y.shape[0])):
+        own, rest = np.uint64(b[i]), 0.0
+        for k in range(width):
+            p = 0.0 if y[i, k] < 0.0 else (1.0 if y[i, k] > 1.0 else y[i, k])
+            out[i, k] = p
+        out[i, own] = 0.0
+        for k in range(width):
+            rest += out[i, k]
+        if not rest <= 1.0:
+            again = 0.0
+            for k in range(width):
+                out[i, k] /= rest
+                again += out[i, k]
+            rest = again
+        out[i, own] = -1.0 if rest > 1.0 else -rest
+
+
+@jit
+def scale_flow(given, b, weight, scale, flow):
+    """given_ik *= scale_k, k != b, and given_ib = 0; flow_jk = sum of w_i given_ik, b_i = j."""
+    width = np.uint64(given.shape[1])
+    flow[:] = 0.0
+    for i in range(np.uint64(given.shape[0])):
+        own, w = np.uint64(b[i]), weight[i]
+        given[i, own] = 0.0
+        for k in range(width):
+            given[i, k] *= scale[k]
+        for k in range(width):
+            flow[own, k] += w * given[i, k]
+
+
+@jit
+def add_flow(given, b, weight, share, to, flow):
+    """given_ik += share_b to_k, k != b; the flow then, and the largest sum of a row returned."""
+    width, largest = np.uint64(given.shape[1]), 0.0
+    flow[:] = 0.0
+    for i in range(np.uint64(given.shape[0])):
+        own, w, part = np.uint64(b[i]), weight[i], share[b[i]]
+        for k in range(width):
+            given[i, k] += part * to[k]
+        given[i, own] = 0.0
+        total = 0.0
+        for k in range(width):
+            flow[own, k] += w * given[i, k]
+            total += given[i, k]
+        largest = total if not total <= largest else largest
+    return largest
+
+
+@jit
+def less_own(z, b, own):
+    """z = z less its largest for each row, and that less z_b in own; -inf in place of the 0."""
+    width = np.uint64(z.shape[1])
+    for i in range(np.uint64(z.shape[0])):
+        base, top = z[i, np.uint64(b[i])], np.uint64(0)
+        for k in range(width):
+            z[i, k] -= base
+            top = k if z[i, k] > z[i, top] else top
+        largest = z[i, top]
+        for k in range(width):
+            z[i, k] -= largest
+        z[i, top] = -np.inf  # log1p keeps the digits of a small loss
+        own[i] = largest
+
+
+@jit(fastmath=FAST)
+def row_sums(e, out):
+    """The sums of the rows."""
+    width = np.uint64(e.shape[1])
+    for i in range(np.uint64(e.shape[0])):
+        total = 0.0
+        for k in range(width):
+            total += e[i, k]
+        out[i] = total
+
+
+@jit(fastmath=FAST)
+def others(v, b, least, out, own, inside):
+    """out = v, but at least ``least``; own = v_b.
+
+    inside: on the simplex, the others not negative, own at least -1, and a sum of 0 but for 1e-12.
+    """
+    width = np.uint64(v.shape[1])
+    for i in range(np.uint64(v.shape[0])):
+        mine, total, negative = np.uint64(b[i]), 0.0, 0
+        own[i] = v[i, mine]
+        for k in range(width):
+            value = v[i, k]
+            total += value
+            negative += 0 if value >= 0.0 else 1
+            out[i, k] = value if value > least else least
+        negative -= 0 if own[i] >= 0.0 else 1
+        inside[i] = negative == 0 and own[i] >= -1.0 and abs(total) <= 1e-12
+
+
+@jit(fastmath=FAST)
+def weighted_rows(v, b, logs, out):
+    """out_i = sum of v_ik logs_ik, k != b."""
+    width = np.uint64(v.shape[1])
+    for i in range(np.uint64(v.shape[0])):
+        total = 0.0
+        mine = np.uint64(b[i])
+        for k in range(width):
+            total += v[i, k] * logs[i, k] if k != mine else 0.0
+        out[i] = total

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import FAST, jit
-from .rows import AHEAD, prefetch_row, row_dot
+from .rows import AHEAD, long_dot, prefetch_row
 
 
 @jit
@@ -19,7 +19,7 @@ def column_dots(colptr, rows, data, columns, v, out):
         if k + np.uint64(AHEAD) < columns.shape[0]:
             prefetch_row(colptr, rows, data, np.uint64(columns[k + np.uint64(AHEAD)]))
         j = np.uint64(columns[k])
-        out[k] = row_dot(rows, data, colptr[j], colptr[j + np.uint64(1)], v)
+        out[k] = long_dot(rows, data, colptr[j], colptr[j + np.uint64(1)], v)
 
 
 @jit(fastmath=FAST)
@@ -63,3 +63,14 @@ def row_squares(colptr, rows, data, out):
         for e in range(start, stop):
             i = e - start if rows is None else rows[e]
             out[i] += np.float64(data[e]) * np.float64(data[e])
+
+
+@jit(fastmath=FAST)
+def column_magnitudes(colptr, rows, data, columns, coefficients, out):
+    """out += sum_k |coefficients_k| |A^j| for j = columns_k, in float64."""
+    for k in range(np.uint64(columns.shape[0])):
+        j = np.uint64(columns[k])
+        start, stop = colptr[j], colptr[j + np.uint64(1)]
+        for e in range(start, stop):
+            i = e - start if rows is None else rows[e]
+            out[i] += abs(np.float64(data[e]) * coefficients[k])

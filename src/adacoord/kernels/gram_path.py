@@ -97,11 +97,27 @@ def dot(m, a, b):
 
 
 @jit
-def correlations(G, q, support, x, r):
-    """r = q - Gx, from x itself."""
+def copy(m, a, out):
+    """out = a, of the first m numbers."""
+    for i in range(m):
+        out[i] = a[i]
+
+
+@jit
+def count_nonzero(m, a):
+    """How many of the first m numbers are not 0."""
+    count = 0
+    for i in range(m):
+        count += a[i] != 0.0
+    return count
+
+
+@jit
+def correlations(m, G, q, support, x, r):
+    """r = q - Gx, from x itself: its first m numbers, and the columns of G that they are of."""
     d = q.shape[0]
-    r[:] = q
-    for k in range(support.shape[0]):
+    copy(d, q, r)
+    for k in range(m):
         if x[k] != 0.0:
             subtract(d, x[k], G[support[k]], r)
 
@@ -202,14 +218,15 @@ def newton_step(m, H, q, r, x, square, l1, l2, positive, support, step, trial):
 
 
 @jit
-def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r):
+def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r, x_new, r_new):
     """The point to which the last sweeps tend, if P is less there.
 
     ``iterates`` are x after each of them and ``images`` their r: the combination with weights of
     sum 1 that has the least difference from sweep to sweep (Anderson; Bertrand and Massias 2021).
+    ``x_new`` and ``r_new`` are room.
     """
     K = iterates.shape[0] - 1
-    C, weights = np.empty((K, K)), np.empty(K)
+    C, weights, diagonal = np.empty((K, K)), np.empty(K), np.empty(K)
     for i in range(K):
         for j in range(i + 1):
             total = 0.0
@@ -218,28 +235,36 @@ def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r):
                     iterates[j + 1, k] - iterates[j, k]
                 )
             C[i, j] = total
-    ridge = 1e-13 * np.trace(C)
+    ridge = 0.0
     for i in range(K):
-        C[i, i] += ridge
+        ridge += 1e-13 * C[i, i]
     if not ridge > 0.0:
         return
-    factorise(C, np.diag(C).copy())
+    for i in range(K):
+        C[i, i] += ridge
+        diagonal[i] = C[i, i]
+    factorise(C, diagonal)
     for i in range(K):
         weights[i] = (1.0 - dot(i, C[i], weights)) / C[i, i]
+    total = 0.0
     for i in range(K - 1, -1, -1):
         weights[i] /= C[i, i]
+        total += weights[i]
         subtract(i, weights[i], C[i], weights)
-    weights /= np.sum(weights)
-    x_new, r_new = np.zeros(m), np.zeros(m)
+    for k in range(m):
+        x_new[k] = r_new[k] = 0.0
     for i in range(K):
-        subtract(m, -weights[i], iterates[i + 1], x_new)
-        subtract(m, -weights[i], images[i + 1], r_new)
-    if positive and m > 0 and np.min(x_new) < 0.0:
-        return
+        subtract(m, -weights[i] / total, iterates[i + 1], x_new)
+        subtract(m, -weights[i] / total, images[i + 1], r_new)
+    if positive:
+        for k in range(m):
+            if x_new[k] < 0.0:
+                return
     before, _ = set_bounds(m, q, r, x, square, l1, l2, positive)
     after, _ = set_bounds(m, q, r_new, x_new, square, l1, l2, positive)
     if after < before:
-        x[:m], r[:m] = x_new, r_new
+        copy(m, x_new, x)
+        copy(m, r_new, r)
 
 
 @jit
@@ -278,7 +303,8 @@ def extend(G, H, members, place, j, m):
     if m == H.shape[0]:
         size = min(2 * m, G.shape[0])
         larger = np.empty((size, size))
-        larger[:m, :m] = H
+        for k in range(m):
+            copy(m, H[k], larger[k])
         H = larger
     members[m] = j
     place[j] = m
@@ -303,25 +329,22 @@ def gram_path(
     """
     d, points = q.shape[0], l1.shape[0]
     H = np.empty((min(d, ROOM), min(d, ROOM)))
-    members, place = np.empty(d, dtype=np.int64), np.full(d, -1)
-    support = np.empty(d, dtype=np.int64)
-    xs, rs, qs, old, trial, step = (
-        np.zeros(d),
-        np.empty(d),
-        np.empty(d),
-        np.zeros(d),
-        np.empty(d),
-        np.empty(d),
-    )
-    r, kept = np.empty(d), np.empty(d, dtype=np.bool_)
+    whole = np.empty((3, d), dtype=np.int64)
+    members, place, support = whole[0], whole[1], whole[2]
+    room = np.empty((7, d))
+    xs, rs, qs, old = room[0], room[1], room[2], room[3]
+    trial, step, r = room[4], room[5], room[6]
+    kept = np.empty(d, dtype=np.bool_)
     iterates, images = np.empty((SWEEPS + 1, d)), np.empty((SWEEPS + 1, d))
     m, spent = 0, 0.0
+    for j in range(d):
+        place[j], xs[j], old[j] = -1, 0.0, 0.0
     for j in range(d):
         if x[j] != 0.0:
             H = extend(G, H, members, place, j, m)
             xs[m] = x[j]
             m += 1
-    correlations(G, q, members[:m], xs, r)
+    correlations(m, G, q, members, xs, r)
     spent += d * m
     for p in range(points):
         a, b = l1[p], l2[p]
@@ -351,18 +374,19 @@ def gram_path(
                 trial[k] = xs[k] + ahead * (xs[k] - old[k])
                 if trial[k] * xs[k] <= 0.0 or xs[k] * old[k] <= 0.0:
                     trial[k] = xs[k]
-            step[:m] = qs[:m]
+            copy(m, qs, step)
             for k in range(m):
                 if trial[k] != 0.0:
                     subtract(m, trial[k], H[k], step)
             done += m * m
             here, _ = set_bounds(m, qs, rs, xs, square, a, b, positive)
             there, _ = set_bounds(m, qs, step, trial, square, a, b, positive)
-            old[:m] = xs[:m]
+            copy(m, xs, old)
             if there < here:
-                xs[:m], rs[:m] = trial[:m], step[:m]
+                copy(m, trial, xs)
+                copy(m, step, rs)
         else:
-            old[:m] = xs[:m]
+            copy(m, xs, old)
         # ---- solve
         share, sweeps, limit, polish = SHARE * tol, 0, most, False
         while True:
@@ -376,13 +400,16 @@ def gram_path(
                 if near(primal, dual, share, noise):
                     break
                 exact, settled = settled and changes == 0, False
-                size = np.count_nonzero(xs[:m])
+                size = count_nonzero(m, xs)
                 filled = 0 if changes else filled
-                iterates[filled, :m], images[filled, :m] = xs[:m], rs[:m]
+                copy(m, xs, iterates[filled])
+                copy(m, rs, images[filled])
                 filled += 1
                 if filled > SWEEPS:
                     filled = 0
-                    extrapolate(m, iterates, images, qs, square, a, b, positive, xs, rs)
+                    extrapolate(
+                        m, iterates, images, qs, square, a, b, positive, xs, rs, trial, step
+                    )
                 if changes == 0 and not exact and passes < limit and sweeps >= patience(size):
                     settled, dependent = newton_step(
                         m, H, qs, rs, xs, square, a, b, positive, support, step, trial
@@ -393,8 +420,9 @@ def gram_path(
                     sweeps = 0 if settled else FIRST - 2
                     settled = settled and dependent == 0
             # ---- look
-            correlations(G, q, members[:m], xs, r)
-            x[:] = 0.0
+            correlations(m, G, q, members, xs, r)
+            for j in range(d):
+                x[j] = 0.0
             for k in range(m):
                 x[members[k]] = xs[k]
             done += d * m
@@ -412,7 +440,7 @@ def gram_path(
                 rs[k] = r[members[k]]
             if exact and before == m:
                 break
-            size = np.count_nonzero(xs[:m])
+            size = count_nonzero(m, xs)
             if near(primal, dual, tol, noise):
                 if polish or size > POLISHED:
                     break
@@ -420,18 +448,18 @@ def gram_path(
                 limit = min(most, passes + patience(size) + LAST)
             elif before == m:
                 share *= 0.1
-        size = np.count_nonzero(xs[:m])
+        size = count_nonzero(m, xs)
         if 0 < size <= POLISHED and passes < most and not exact:
             # a gap of rounding leaves x the root of that: one more step takes it to its last digits
             for k in range(m):
                 rs[k] = r[members[k]]
             newton_step(m, H, qs, rs, xs, square, a, b, positive, support, step, trial)
             passes += 1
-            correlations(G, q, members[:m], xs, r)
+            correlations(m, G, q, members, xs, r)
             for k in range(m):
                 x[members[k]] = xs[k]
             done += size * size * size / 6.0 + (size + d) * m
-        X[p] = x
+        copy(d, x, X[p])
         taken[p] = passes
         work[p] = done
         spent += done
@@ -449,13 +477,14 @@ def gram_certificates(G, q, square, l1, l2, positive, X, sizes, unit, primal, du
     sum, of which a constraint of l1 makes that times |x|_1.
     """
     d = q.shape[0]
-    r, everything = np.empty(d), np.arange(d)
+    r, everything = np.empty(d), np.empty(d, dtype=np.int64)
     longest = 0.0
     for j in range(d):
+        everything[j] = j
         longest = max(longest, sizes[j])
     for p in range(X.shape[0]):
         x = X[p]
-        correlations(G, q, everything, x, r)
+        correlations(d, G, q, everything, x, r)
         primal[p], dual[p] = set_bounds(d, q, r, x, square, l1[p], l2[p], positive)
         total, ones, excess = sizes[d], 0.0, 0.0
         for j in range(d):

@@ -24,11 +24,19 @@ import math
 
 import numpy as np
 
-from .codes import LOG_COSH, LOGISTIC, MARGIN, POISSON, QUADRATIC
+from .codes import GAMMA, LOG_COSH, LOGISTIC, MARGIN, POISSON, QUADRATIC, TWEEDIE
 from .jit import jit
 
 #: In the place of an alpha of 0, so that z = b divides by something: the least positive number.
 LEAST = 5e-324
+
+
+def others(code):
+    """None if the loss is of the quadratic family, and a kernel need not be compiled with others.
+
+    For the ``is None`` of kernels, which is decided when they are compiled.
+    """
+    return None if code == QUADRATIC or code == MARGIN else True
 
 
 @jit(inline=True)
@@ -38,13 +46,7 @@ def expand(code, alpha, epsilon, lo, hi, z, b):
     At a kink of phi' its slope on one side; at a kink of phi a subgradient, and inf or 0.
     """
     if code == QUADRATIC or code == MARGIN:
-        lo, hi = _interval(code, lo, hi, b)
-        r = z - b
-        free = (max(r - epsilon, 0.0) + min(r + epsilon, 0.0)) / max(alpha, LEAST)
-        v = min(max(free, lo), hi)
-        curved = lo < free < hi and (epsilon == 0.0 or free != 0.0)
-        value = v * r - epsilon * abs(v) - 0.5 * alpha * v * v
-        return value, v, (1.0 / alpha if curved else 0.0)
+        return expand_quadratic(code, alpha, epsilon, lo, hi, z, b)
     if code == LOGISTIC:
         m = b * z
         e = math.exp(-abs(m))
@@ -53,11 +55,28 @@ def expand(code, alpha, epsilon, lo, hi, z, b):
     if code == POISSON:
         e = math.exp(z)
         return e - b * z, e - b, e
+    if code == GAMMA:
+        e = b * math.exp(-z)
+        return z + e, 1.0 - e, e
+    if code == TWEEDIE:
+        return _expand_tweedie(alpha, z, b)
     if code == LOG_COSH:
         r = z - b
         v = math.tanh(r)
         return _log_cosh(abs(r)), v, (1.0 - v) * (1.0 + v)
     return np.nan, np.nan, np.nan
+
+
+@jit(inline=True)
+def expand_quadratic(code, alpha, epsilon, lo, hi, z, b):
+    """:func:`expand` where the code is QUADRATIC or MARGIN: no other loss is compiled with it."""
+    lo, hi = _interval(code, lo, hi, b)
+    r = z - b
+    free = (max(r - epsilon, 0.0) + min(r + epsilon, 0.0)) / max(alpha, LEAST)
+    v = min(max(free, lo), hi)
+    curved = lo < free < hi and (epsilon == 0.0 or free != 0.0)
+    value = v * r - epsilon * abs(v) - 0.5 * alpha * v * v
+    return value, v, (1.0 / alpha if curved else 0.0)
 
 
 @jit(inline=True)
@@ -81,6 +100,10 @@ def slope(code, alpha, epsilon, lo, hi, z, b):
         return -b * (e if m > 0.0 else 1.0) / (1.0 + e)
     if code == POISSON:
         return math.exp(z) - b
+    if code == GAMMA:
+        return 1.0 - b * math.exp(-z)
+    if code == TWEEDIE:
+        return _expand_tweedie(alpha, z, b)[1]
     if code == LOG_COSH:
         return math.tanh(z - b)
     return np.nan
@@ -100,6 +123,10 @@ def curvature(code, alpha, epsilon, lo, hi, v, b):
         return abs(v) * (1.0 - abs(v))
     if code == POISSON:
         return v + b
+    if code == GAMMA:
+        return 1.0 - v
+    if code == TWEEDIE:
+        return _invert_tweedie(alpha, v, b)[1]
     if code == LOG_COSH:
         return (1.0 - v) * (1.0 + v)
     return np.nan
@@ -109,19 +136,28 @@ def curvature(code, alpha, epsilon, lo, hi, v, b):
 def conjugate(code, alpha, epsilon, lo, hi, v, b):
     """phi*(v), ``inf`` outside its domain."""
     if code == QUADRATIC or code == MARGIN:
-        first, last = _interval(code, lo, hi, b)
-        if first <= v <= last:
-            return b * v + epsilon * abs(v) + 0.5 * alpha * v * v
-        return np.inf
+        return conjugate_quadratic(code, alpha, epsilon, lo, hi, v, b)
     if code == LOGISTIC:
         q = -b * v
         return _xlogx(q) + _xlog1py(1.0 - q, -q) if 0.0 <= q <= 1.0 else np.inf
     if code == POISSON:
         m = v + b
         return _xlogx(m) - m if m >= 0.0 else np.inf
+    if code == GAMMA:
+        m = 1.0 - v
+        return _xlogx(m) - m * (1.0 + math.log(b)) if m >= 0.0 else np.inf
+    if code == TWEEDIE:
+        return _conjugate_tweedie(alpha, v, b)
     if code == LOG_COSH:
         return b * v + _log_cosh_conjugate(abs(v)) if abs(v) <= 1.0 else np.inf
     return np.nan
+
+
+@jit(inline=True)
+def conjugate_quadratic(code, alpha, epsilon, lo, hi, v, b):
+    """:func:`conjugate` where the code is QUADRATIC or MARGIN."""
+    first, last = _interval(code, lo, hi, b)
+    return b * v + epsilon * abs(v) + 0.5 * alpha * v * v if first <= v <= last else np.inf
 
 
 @jit(inline=True)
@@ -135,16 +171,20 @@ def dual_prox(code, alpha, epsilon, lo, hi, z, b, y, s):
         if code == MARGIN and b < 0.0:
             return min(max(v, -hi), -lo)
         return min(max(v, lo), hi)
-    return _dual_prox_by_newton(code, z, b, y, s)
+    return _dual_prox_by_newton(code, alpha, z, b, y, s)
 
 
 @jit
-def _dual_prox_by_newton(code, z, b, y, s):
+def _dual_prox_by_newton(code, alpha, z, b, y, s):
     """The other losses: apart, so that the family above is small enough to be inlined."""
     if code == LOGISTIC:
         return _dual_prox_logistic(z, b, y, s)
     if code == POISSON:
         return _dual_prox_poisson(z, b, y, s)
+    if code == GAMMA:  # Poisson's of the count 1 at log b - z
+        return -_dual_prox_poisson(math.log(b) - z, 1.0, -y, s)
+    if code == TWEEDIE:
+        return _dual_prox_tweedie(alpha, z, b, y, s)
     if code == LOG_COSH:
         return _dual_prox_log_cosh(z, b, y, s)
     return np.nan
@@ -244,6 +284,97 @@ def _dual_prox_poisson(z, b, y, s):
         if abs(step) <= 1e-15 * (1.0 + abs(r)):
             break
     return math.exp(r) - b
+
+
+# ---- Tweedie's: with z = log b + t and in units of b^(2-p), phi' is exp((2-p)t) - exp((1-p)t) ----
+
+
+@jit
+def _expand_tweedie(p, z, b):
+    """(phi, phi', phi''); 0 times an infinite exponential is 0."""
+    falling = b * math.exp((1.0 - p) * z) if b > 0.0 else 0.0
+    rising = math.exp((2.0 - p) * z)
+    value = falling / (p - 1.0) + rising / (2.0 - p)
+    return value, rising - falling, (p - 1.0) * falling + (2.0 - p) * rising
+
+
+@jit
+def _invert_tweedie(p, v, b):
+    """(z, phi''(z)) where phi'(z) = v."""
+    if b == 0.0:
+        return (math.log(v) / (2.0 - p) if v > 0.0 else -np.inf), (2.0 - p) * v
+    log_b = math.log(b)
+    unit = math.exp((2.0 - p) * log_b)
+    q = v / unit
+    t = _tweedie_root(2.0 - p, p - 1.0, q) if q >= 0.0 else -_tweedie_root(p - 1.0, 2.0 - p, -q)
+    second = (p - 1.0) * math.exp((1.0 - p) * t) + (2.0 - p) * math.exp((2.0 - p) * t)
+    return log_b + t, unit * second
+
+
+@jit
+def _tweedie_root(k, m, q):
+    # The t >= 0 with  k t = log(q + exp(-m t)), k + m = 1, q >= 0: the difference of the two is
+    # concave and increasing, so that steps from the left of the root increase to it.
+    t = math.log1p(q) / (k + m / (1.0 + q))
+    if q > 1.0:
+        t = max(t, math.log(q) / k)
+    for _ in range(100):
+        e = math.exp(-m * t)
+        # for small q the same with all its digits
+        away = k * t - math.log(q + e) if q > 1.0 else t - math.log1p(q / e)
+        step = away / (k + m * e / (q + e))
+        t -= step
+        if abs(step) <= 1e-15 * t:
+            break
+    return t
+
+
+@jit
+def _conjugate_tweedie(p, v, b):
+    if b == 0.0:
+        return (_xlogx(v) - v) / (2.0 - p) if v >= 0.0 else np.inf
+    z = _invert_tweedie(p, v, b)[0]
+    return v * z - _expand_tweedie(p, z, b)[0]
+
+
+@jit
+def _dual_prox_tweedie(p, z, b, y, s):
+    # With v = phi'(r) the condition is  s r + phi'(r) = s z + y.  For b = 0 it is Poisson's, of
+    # (2-p) r.  Otherwise, in the units above,  S t + exp(kt) - exp(-mt) = C,  k = 2-p, m = p-1:
+    # concave up to t0 = 2 log(m/k), convex from there on.  Let the root be on the convex side, by
+    # exchanging t for -t and k for m if need be; Newton from the right of it decreases to it.
+    # Both starts are upper bounds: a step from t0, and  exp(kt) <= C - S t0 + exp(-m t0).
+    k, m = 2.0 - p, p - 1.0
+    if b == 0.0:
+        return _dual_prox_poisson(0.0, 0.0, s * z + y, s / k)
+    log_b = math.log(b)
+    unit = math.exp(k * log_b)
+    S, sign = s / unit, 1.0
+    C = S * (z - log_b) + y / unit
+    t0 = 2.0 * math.log(m / k)
+    if S * t0 + math.exp(k * t0) - math.exp(-m * t0) > C:
+        k, m, C, t0, sign = m, k, -C, -t0, -1.0
+    rising, falling = math.exp(k * t0), math.exp(-m * t0)
+    t = t0 - (S * t0 + rising - falling - C) / (S + k * rising + m * falling)
+    most = C - S * t0 + falling
+    if most > 0.0:
+        t = min(t, math.log(most) / k)
+    for _ in range(100):
+        rising, falling = math.exp(k * t), math.exp(-m * t)
+        step = (S * t + _tweedie_slope(t, rising, falling) - C) / (S + k * rising + m * falling)
+        t -= step
+        if abs(step) <= 1e-15 * (1.0 + abs(t)):
+            break
+    rising, falling = math.exp(k * t), math.exp(-m * t)
+    if k * rising + m * falling > S:  # where t is known better than v
+        return y + s * (z - log_b - sign * t)
+    return sign * unit * _tweedie_slope(t, rising, falling)
+
+
+@jit
+def _tweedie_slope(t, rising, falling):
+    """exp(kt) - exp(-mt), with all its digits for a small t."""
+    return falling * math.expm1(t) if abs(t) < 1.0 else rising - falling
 
 
 @jit

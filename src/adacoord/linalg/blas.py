@@ -46,6 +46,12 @@ def _libraries() -> list[_Library]:
     return [_Library(controller) for controller in controllers]
 
 
+@cache
+def per_thread() -> bool:
+    """Whether some BLAS here has a number of threads for each thread, to be held in each."""
+    return any(each.per_thread for each in _libraries())
+
+
 class _Hold:
     """Some libraries, at one thread while there are users."""
 

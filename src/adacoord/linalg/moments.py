@@ -140,7 +140,8 @@ def means(matrix: Matrix, b: np.ndarray, weights: np.ndarray | None) -> np.ndarr
     if not matrix.is_dense:
         return np.zeros(d + 1)
     w = np.ones(n) if weights is None else weights
-    return np.append(as_scipy(matrix).T @ w, np.sum(w * b)) / w.sum()
+    sums = matrix.tdot(w) if matrix.blocked else as_scipy(matrix).T @ w
+    return np.append(sums, np.sum(w * b)) / w.sum()
 
 
 def moments(
@@ -150,15 +151,22 @@ def moments(
     shift: np.ndarray,
     rows: np.ndarray | None = None,
 ) -> Moments:
-    """Of all rows, or of those with the indices ``rows``."""
+    """Of all rows, or of those with the indices ``rows``; of data in blocks, of all."""
     n = matrix.shape[0]
     count = n if rows is None else rows.size
-    if matrix.is_dense:
+    if matrix.blocked:
+        of_rows = (b,) if weights is None else (b, weights)
+        products = matrix.gather(_block_products, shift, rows=of_rows)[1][0]
+    elif matrix.is_dense:
         products = _dense_products(as_scipy(matrix), b, weights, shift, rows)
     else:
         products = _sparse_products(matrix, b, weights, rows)
     sizes = np.sqrt(np.maximum(products.diagonal()[:-1], 0.0))
     return Moments(products, shift, sizes, count)
+
+
+def _block_products(block: Matrix, shift: np.ndarray, b, weights=None) -> tuple:
+    return (), (moments(block, b, weights, shift).products,)
 
 
 def _dense_products(A, b, weights, shift, rows) -> np.ndarray:

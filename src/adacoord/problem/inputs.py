@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..data.matrix import LARGEST, SMALLEST
-from .losses import Loss
+from .column_penalty import ColumnPenalty
+from .group_penalty import GroupPenalty
+from .loss import Loss
 from .multiclass import check_codes
 from .penalties import Penalty
+from .targets import check_matrix
 
 
 def check_flag(value: Any, name: str) -> bool:
@@ -20,10 +23,9 @@ def check_flag(value: Any, name: str) -> bool:
 
 def check_size(values: np.ndarray, name: str, remedy: str) -> None:
     """Numbers whose squares and products leave float64 are refused: what is shown is the worst."""
-    size = np.abs(values)
-    largest = size.max()
+    largest = max(values.max(), -values.min())
     if largest > LARGEST:
-        i = int(np.argmax(size))
+        i = int(np.argmax(np.abs(values)))
         raise ValueError(
             f"{name} has the value {values[i]:g} at position {i}: numbers beyond {LARGEST:g} "
             f"overflow when they are squared; {remedy}"
@@ -75,6 +77,8 @@ def as_vector(values: Any, n: int, name: str) -> np.ndarray:
 
 
 def check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
+    if loss.task == "targets":
+        return check_matrix(np.asarray(b), n)
     b = as_vector(b, n, "b")
     if loss.task == "classification":
         positive, negative = np.count_nonzero(b == 1.0), np.count_nonzero(b == -1.0)
@@ -95,7 +99,13 @@ def check_targets(b: Any, n: int, loss: Loss) -> np.ndarray:
     check_size(b, "b", "rescale the targets")
     if loss.task == "count" and b.min() < 0.0:
         raise ValueError(
-            f'b has the value {b.min():g}: loss="{loss.name}" takes counts, zero or more'
+            f'b has the value {b.min():g}: loss="{loss.name}" takes counts, or other targets of '
+            "zero or more"
+        )
+    if loss.task == "positive" and b.min() < SMALLEST:
+        raise ValueError(
+            f'b has the value {b.min():g}: loss="{loss.name}" takes targets of more than 0; drop '
+            'the rows, or use loss="tweedie", which takes zeros'
         )
     return b
 
@@ -121,11 +131,39 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
     return w
 
 
-def check_penalty(penalty: Penalty) -> None:
-    for name in ("l1", "l2"):
-        value = getattr(penalty, name)
-        if value != 0.0 and not SMALLEST <= value <= LARGEST:
+def check_offset(offset: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    if offset is None:
+        return None
+    if len(shape) == 1:
+        array = as_vector(offset, shape[0], "offset")
+    else:
+        array = as_numbers(offset, "offset").copy()
+        if array.shape != shape:
             raise ValueError(
-                f"{name}={value!r}: a penalty must be 0 or between {SMALLEST:g} and {LARGEST:g}, "
-                "so that its products are numbers; rescale the data, or use 0"
+                f"offset has shape {array.shape}: A has {shape[0]} rows and b {shape[1]} classes, "
+                f"so offset must have shape {shape}"
             )
+        if not np.isfinite(array).all():
+            i, k = np.argwhere(~np.isfinite(array))[0]
+            raise ValueError(
+                f"offset has the value {array[i, k]} at position ({i}, {k}): every value must be "
+                "a finite number; drop or impute missing values"
+            )
+    if array.any():
+        check_size(array.ravel(), "offset", "rescale it")
+    return array if array.any() else None
+
+
+def check_penalty(penalty: Penalty | ColumnPenalty | GroupPenalty) -> None:
+    for name in ("l1", "l2", "l21") if isinstance(penalty, GroupPenalty) else ("l1", "l2"):
+        weights = getattr(penalty, name)
+        values: Any = (weights,)
+        if not penalty.uniform:  # all are good, or the first that is not
+            values = np.ravel(weights)
+            values = values[(values != 0.0) & ~((values >= SMALLEST) & (values <= LARGEST))][:1]
+        for value in values:
+            if value != 0.0 and not SMALLEST <= value <= LARGEST:
+                raise ValueError(
+                    f"{name}={float(value)!r}: a penalty must be 0 or between {SMALLEST:g} and "
+                    f"{LARGEST:g}, so that its products are numbers; rescale the data, or use 0"
+                )

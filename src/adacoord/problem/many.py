@@ -1,4 +1,4 @@
-"""Certificates of many points of one problem under many penalties, from the data.
+"""Certificates of many points of one problem under many penalties, or targets, from the data.
 
 What :meth:`Problem.primal`, ``feasible_dual`` and ``bound`` say of each, with the products of A by
 all points at once: BLAS takes them as matrices.
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .problem import Problem
+from .rounding import TOL
 
 #: Numbers in the block of predictions held at a time (32 MB).
 BLOCK = 2**22
@@ -26,25 +27,32 @@ class Certificate(NamedTuple):
 
 
 def certificates(
-    problems: Sequence[Problem], X: np.ndarray, c: np.ndarray
+    problems: Sequence[Problem], X: np.ndarray, c: np.ndarray, tol: float = TOL
 ) -> Iterator[Certificate]:
-    """Of (X_k, c_k) for each of the problems, which differ in their penalty alone.
+    """Of (X_k, c_k) for each of the problems, which differ in penalty and targets alone.
 
     The dual points are the slopes of the (smooth) losses there, made feasible.
     """
     step = max(1, BLOCK // problems[0].n) if problems else 1
     for first in range(0, len(problems), step):
         part = slice(first, first + step)
-        yield from _block(problems[part], X[part], c[part])
+        yield from _block(problems[part], X[part], c[part], tol)
 
 
-def _block(problems: Sequence[Problem], X: np.ndarray, c: np.ndarray) -> Iterator[Certificate]:
+def _block(
+    problems: Sequence[Problem], X: np.ndarray, c: np.ndarray, tol: float
+) -> Iterator[Certificate]:
     any_of = problems[0]
-    Z = any_of.matrix.dot(np.ascontiguousarray(X.T)) + c
-    Y = np.stack([any_of._repaired(any_of.loss.derivative(z, any_of.b)) for z in Z.T], axis=1)
-    U = any_of.average(Y)
+    # a row for each problem: of columns every operation would read the others with them
+    Z = np.ascontiguousarray(any_of.matrix.dot(np.ascontiguousarray(X.T)).T)
+    Z += c[:, None]
+    Y = np.empty_like(Z)
+    for problem, z, y in zip(problems, Z, Y, strict=True):
+        y[:] = problem._repaired(problem.loss.derivative(z, problem.b))
+    U = any_of.average(Y.T)
     for k, problem in enumerate(problems):
-        primal = problem._mean(problem.loss.value(Z[:, k], problem.b)) + problem.penalty.value(X[k])
-        y, u = problem._scaled(np.ascontiguousarray(Y[:, k]), U[:, k])
+        primal = problem._mean(problem.loss.value(Z[k], problem.b)) + problem.penalty.value(X[k])
+        y, u = problem._scaled(Y[k], U[:, k])
         dual = problem._dual(y, u)
-        yield Certificate(primal, y, problem.bound(X[k], float(c[k]), primal, y, u, dual))
+        bound = problem.bound(X[k], float(c[k]), primal, y, u, dual, Z[k], tol, len(X))
+        yield Certificate(primal, y, bound)

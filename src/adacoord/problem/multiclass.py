@@ -7,7 +7,6 @@ each row.  With an intercept the columns of y, weighted, must also sum to 0.
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 
 def check_codes(b: np.ndarray, name: str) -> np.ndarray:
@@ -49,10 +48,11 @@ def into_domain(y: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     The class b takes what the others leave; where they sum to more than 1 they are scaled.
     """
-    p = np.clip(y, 0.0, 1.0)
-    p[np.arange(b.size), b] = 0.0
-    rest = p.sum(axis=1, keepdims=True)
-    return from_simplex(p / np.maximum(rest, 1.0), b)
+    from ..kernels.classes import simplex_rows
+
+    out = np.empty(y.shape)
+    simplex_rows(np.ascontiguousarray(y, dtype=np.float64), b, out)
+    return out
 
 
 def balance(y: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -68,37 +68,30 @@ def balance(y: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
     it has); what rounding leaves goes from the rows of the classes that get too much to the classes
     that get too little; and rows that then give more than 1 scale all of y down.
     """
-    rows = np.arange(b.size)
-    given = y.copy()
-    given[rows, b] = 0.0
-    flow = _flow(given, b, w)
+    from ..kernels.classes import add_flow, scale_flow, simplex_rows
+
+    given, K = np.array(y, dtype=np.float64, order="C"), y.shape[1]
+    flow, mass = np.empty((K, K)), np.bincount(b, w, K)
+    scale_flow(given, b, w, np.ones(K), flow)
     if ((flow.sum(axis=0) == 0.0) & (flow.sum(axis=1) > 0.0)).any():  # nothing to be scaled
-        given = _topped_up(given, flow, b, w)
-        flow = _flow(given, b, w)
-    given *= _shares(flow)
+        add_flow(given, b, w, *_missing(flow, mass), flow)
+    scale_flow(given, b, w, _shares(flow), flow)
     for _ in range(2):  # the first sums may be of large numbers
-        given = _topped_up(given, _flow(given, b, w), b, w)
-    given /= max(float(given.sum(axis=1).max(initial=0.0)), 1.0)
-    return from_simplex(given, b)
+        largest = add_flow(given, b, w, *_missing(flow, mass), flow)
+    if largest > 1.0:
+        given /= largest
+    simplex_rows(given, b, given)
+    return given
 
 
-def _flow(given: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """F_jk: what the rows of class j give to class k, by weight."""
-    rows = sparse.csr_array((w, (b, np.arange(b.size))), shape=(given.shape[1], b.size))
-    return rows @ given
-
-
-def _topped_up(given: np.ndarray, flow: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Balanced by what rows give in addition, the same from every row of a class."""
+def _missing(flow: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(what a row of each class has to give in addition, the shares of the classes in it)."""
     surplus = flow.sum(axis=0) - flow.sum(axis=1)
     more, less = np.maximum(surplus, 0.0), np.maximum(-surplus, 0.0)
     if not less.any():
-        return given
-    mass = np.bincount(b, w, given.shape[1])
+        return np.zeros_like(more), less
     share = np.divide(more, mass, out=np.zeros_like(more), where=mass > 0.0)
-    extra = share[b][:, None] * (less / less.sum())
-    extra[np.arange(b.size), b] = 0.0
-    return given + extra
+    return share, less / less.sum()
 
 
 def _shares(flow: np.ndarray) -> np.ndarray:

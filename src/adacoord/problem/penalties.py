@@ -16,6 +16,14 @@ pull, slack,            with u the gradient of the loss: what holds x_j at 0, an
 critical_l1,            in the domain of g*(-u)
 feasible_scale
 plus_quadratic          g(x) + mu/2 |x|^2, of proximal points and model steps
+uniform, by_column,     one l1 and one l2 for all columns (:class:`.column_penalty.ColumnPenalty`
+uniformed               is the other kind); what each column has; the same in other units
+grouped                 groups of columns are 0 together (:class:`.group_penalty.GroupPenalty`)
+nearest                 x within the bounds
+outside, box_cost       of the certificate: the box that it holds for where columns have neither a
+                        penalty nor bounds, and what that costs
+magnitude, overshoot    of its rounding: the sizes of what g is made of, and how far beyond the
+                        domain of g* its argument may be
 arguments               what kernels take, in this order everywhere: ``(l1, l2, positive)``
 ======================  =====================================================================
 
@@ -30,7 +38,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +53,12 @@ class Penalty:
 
     #: g is a sum over the coordinates of x: what methods that move one x_j at a time rest on.
     separable: ClassVar[bool] = True
+    #: One l1 and one l2 for all columns, and no bound but 0.
+    uniform: ClassVar[bool] = True
+    #: Coordinates come to 0 in groups (:class:`.group_penalty.GroupPenalty`).
+    grouped: ClassVar[bool] = False
+    #: Terms that the value sums up one after the other, not in pairs.
+    serial: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2"):
@@ -70,6 +84,11 @@ class Penalty:
         return self.l1 > 0.0 or self.positive
 
     @property
+    def has_threshold(self) -> bool:
+        """There is an l1: zero coordinates stay zero under slopes of up to that size."""
+        return self.l1 > 0.0
+
+    @property
     def coercive(self) -> bool:
         """g grows without bound in every direction of its domain: P has a minimum, and 0 is inside
         the domain of g*, so that scaling makes every dual point feasible."""
@@ -85,6 +104,23 @@ class Penalty:
         """What kernels take."""
         return self.l1, self.l2, self.positive
 
+    def by_column(self, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(l1, l2, lower, upper) of each column."""
+        lower = 0.0 if self.positive else -np.inf
+        return np.full(d, self.l1), np.full(d, self.l2), np.full(d, lower), np.full(d, np.inf)
+
+    def uniformed(self) -> None:
+        """It is uniform as it is; see :class:`.column_penalty.ColumnPenalty`."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What it was made of, as users say it."""
+        return {"l1": self.l1, "l2": self.l2, "positive": self.positive}
+
+    @property
+    def words(self) -> str:
+        return f"l1={self.l1:g}, l2={self.l2:g}{', positive' * self.positive}"
+
     def plus_quadratic(self, mu: float) -> Penalty:
         """g(x) + mu/2 |x|^2; its ``conjugate_gradient(v)`` is argmin_x g(x) + mu/2 |x|^2 - v.x."""
         return Penalty(self.l1, self.l2 + mu, self.positive)
@@ -96,6 +132,14 @@ class Penalty:
             return np.inf
         total = self.l1 * float(np.abs(x).sum()) if self.l1 else 0.0  # 0 * inf is not 0
         return total + 0.5 * _scaled_square(x, self.l2) if self.l2 else total
+
+    def magnitude(self, x: np.ndarray) -> float:
+        """The sizes of what g(x) is made of: g of points outside the bounds, too."""
+        return self.value(np.abs(x))
+
+    def reach(self, value: float) -> float:
+        """A bound on |x|_2 of the points where l1 |x|_1 is at most ``value``."""
+        return value / self.l1 if self.l1 > 0.0 else np.inf
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         """argmin_x g(x) + |x - v|^2/(2 step); a step for each coordinate where it is an array."""
@@ -117,6 +161,18 @@ class Penalty:
     def conjugate_gradient(self, v: np.ndarray) -> np.ndarray:
         """argmax_x x.v - g(x), where the strong convexity is positive."""
         return np.sign(v) * self.excess(v) / self.l2
+
+    def nearest(self, x: np.ndarray) -> np.ndarray:
+        """x within the bounds."""
+        return np.maximum(x, 0.0) if self.positive else x
+
+    def outside(self, x: np.ndarray) -> np.ndarray | None:
+        """The box that the certificate of x holds for: none is needed."""
+        return None
+
+    def box_cost(self, x: np.ndarray, u: np.ndarray) -> float:
+        """What that box costs of D."""
+        return 0.0
 
     # ---- zeros, and the domain of the conjugate -----------------------------------------
 
@@ -141,6 +197,11 @@ class Penalty:
             return 1.0
         least = self.critical_l1(u)
         return self.l1 / least if least > self.l1 else 1.0
+
+    def overshoot(self, v: np.ndarray, slack: float) -> float:
+        """How far beyond the domain of the conjugate, where l2 = 0, v may be that is known to
+        within ``slack``: as a share of l1."""
+        return (float(np.max(self.excess(v), initial=0.0)) + slack) / self.l1
 
 
 def _scaled_square(x: np.ndarray, factor: float) -> float:

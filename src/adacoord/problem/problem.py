@@ -2,14 +2,15 @@ r"""The problem, its dual, and the certificate that binds them.
 
 .. math::
 
-    P(x, c) &= \frac1n \sum_i w_i\, \phi_i(a_i^T x + c) + g(x) \\
-    D(y)    &= -\frac1n \sum_i w_i\, \phi_i^*(y_i) - g^*(-u), \qquad
+    P(x, c) &= \frac1n \sum_i w_i\, \phi_i(a_i^T x + c + o_i) + g(x) \\
+    D(y)    &= -\frac1n \sum_i w_i\, (\phi_i^*(y_i) - o_i y_i) - g^*(-u), \qquad
     u = \frac1n \sum_i w_i y_i a_i
 
 For every x, c and every feasible y, ``P(x, c) - D(y) >= P(x, c) - P*``: the gap proves how far
 from optimal a point is, whoever made it.  y is feasible when each y_i lies in the domain of its
 conjugate, when ``sum_i w_i y_i = 0`` if there is an (unpenalised) intercept c, and when
-``|u|_inf <= l1`` if l2 = 0.  :meth:`Problem.feasible_dual` makes any y feasible; nothing here
+``|u|_inf <= l1`` if l2 = 0 (of columns with weights and bounds of their own see
+:mod:`.column_penalty`).  :meth:`Problem.feasible_dual` makes any y feasible; nothing here
 ever evaluates a dual at a point that is not.
 
 With the multinomial loss and K classes x has shape (d, K), c (K,) and y (n, K); the sums above
@@ -18,99 +19,206 @@ are then taken for each class.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..data.matrix import Matrix, as_matrix
-from .inputs import as_numbers, check_flag, check_penalty, check_targets, check_weights
+from ..kernels.summation import gamma
+from .group_penalty import GroupPenalty
+from .inputs import (
+    as_numbers,
+    check_flag,
+    check_offset,
+    check_penalty,
+    check_targets,
+    check_weights,
+)
 from .losses import Loss, get_loss
-from .multiclass import balance, into_domain
+from .multiclass import into_domain
+from .null_model import null_dual, null_intercept, null_value_with_intercept
 from .penalties import Penalty
-from .rounding import allowance
+from .posing import (
+    AnyPenalty,
+    as_data,
+    check_blocks,
+    column_penalty,
+    group_penalty,
+    is_one,
+    is_zero,
+)
+from .reduction import Reduction, reduce_problem
+from .repair import balanced, endless, repaired
+from .rounding import SHARP, TOL, allowance
+from .targets import SquaredTargets
 
 #: The tasks of losses whose targets are signs or codes.
 SIGNS = ("classification", "multiclass")
+
+#: Some last digits more: solvers sum in other orders, and x is to be 0 at l1_max for all of them.
+ABOVE = 1.0 + 2.0**-48
 
 
 class Problem:
     r"""A regularised linear model: data, a loss and a penalty.
 
-    Minimises :math:`\frac1n \sum_i w_i \phi_i(a_i^T x + c) + l_1 |x|_1 + \frac{l_2}{2}|x|_2^2`.
+    Minimises :math:`\frac1n \sum_i w_i \phi_i(a_i^T x + c + o_i) + l_1 |x|_1 +
+    \frac{l_2}{2}|x|_2^2`.
 
     Parameters
     ----------
     A : array or sparse matrix of shape (n, d)
-        One sample a row.  float32 and float64 are used as they are.
-    b : array of shape (n,)
-        Targets: -1 and +1 for the losses of classification, counts for ``"poisson"``, the class
-        codes 0..K-1 for ``"multinomial"``.
+        One sample a row.  float32 and float64 are used as they are.  Or blocks of rows, which need
+        not be in memory: a store (:func:`adacoord.open_store`), a Dask array, dataframe or list of
+        delayed partitions, or a list or another iterable of pairs (X, y) that can be gone through
+        again and again.
+    b : array of shape (n,), optional
+        The targets, unless A has them: -1 and +1 for the losses of classification, counts for
+        ``"poisson"``, the class codes 0..K-1 for ``"multinomial"``.  Of shape (n, K) for several
+        targets of the loss ``"squared"`` at once; x then has shape (d, K).
     loss : str or Loss
         A name, or an object that carries a parameter: ``adacoord.problem.losses.Huber(delta=2.0)``.
-    l1, l2 : float
-        Weights of the penalty.  liblinear's ``C`` is ``l2 = 1/(n C)``.
+    l1, l2 : float, or array of shape (d,)
+        Weights of the penalty, for all columns or for each: :math:`\sum_j l_{1j} |x_j| +
+        \frac{l_{2j}}{2} x_j^2`, 0 for a column that is not penalised.  liblinear's ``C`` is
+        ``l2 = 1/(n C)``.
     positive : bool
-        Only x >= 0.
+        Only x >= 0: the same as ``lower=0``.
+    lower, upper : float, or array of shape (d,), optional
+        Only lower <= x <= upper; -inf and inf (or None) are no bound.
+    offset : array of shape (n,), or (n, K) with K classes, optional
+        What is added to the predictions: z = A x + c + offset.
     sample_weight : array of shape (n,), optional
         Used exactly as given: they are not rescaled, and n stays the number of rows.
     intercept : bool
         Add an intercept c that is not penalised.
+    l21 : float
+        Weight of :math:`\sum_G w_G |x_G|_2`, which makes whole groups of columns zero: the group
+        lasso, with an l1 the sparse group lasso.  For smooth losses.
+    groups : array of shape (d,), optional
+        A label for each column, a number or a string; without, each column is a group (of the
+        coefficients of all targets or classes).  With several targets or classes only that.
+    group_weights : array of shape (number of groups,), optional
+        w_G, in the order of the sorted labels; the square root of the number of columns of the
+        group without.
     """
 
     def __init__(
         self,
         A: Any,
-        b: Any,
+        b: Any = None,
         loss: str | Loss = "squared",
-        l1: float = 0.0,
-        l2: float = 0.0,
+        l1: Any = 0.0,
+        l2: Any = 0.0,
         *,
         positive: bool = False,
+        lower: Any = None,
+        upper: Any = None,
+        offset: Any = None,
         sample_weight: Any = None,
         intercept: bool = False,
+        l21: Any = 0.0,
+        groups: Any = None,
+        group_weights: Any = None,
     ):
         self.loss = get_loss(loss)
-        self.penalty = Penalty(l1, l2, check_flag(positive, "positive"))
-        check_penalty(self.penalty)
-        self.matrix: Matrix = as_matrix(A)
+        positive = check_flag(positive, "positive")
+        # the plain kind is checked before the data are looked at, and made in no time
+        grouped = groups is not None or group_weights is not None or not is_zero(l21)
+        plain = lower is None and upper is None and is_one(l1) and is_one(l2) and not grouped
+        if plain:
+            self.penalty: AnyPenalty = Penalty(l1, l2, positive)
+            check_penalty(self.penalty)
+        self.matrix, b, sample_weight = as_data(A, b, sample_weight)
         self.n, self.d = self.matrix.shape
+        if self.loss.name == "squared" and np.ndim(b) == 2 and np.shape(b)[1] > 1:
+            self.loss = SquaredTargets()
         self.b = check_targets(b, self.n, self.loss)
         self.weights = check_weights(sample_weight, self.n)
         self.intercept = check_flag(intercept, "intercept")
-        self._block: tuple[int, ...] = (int(self.b.max()) + 1,) if self.loss.blocks else ()
+        self._block: tuple[int, ...] = self.b.shape[1:]
+        if self.loss.simplex:
+            self._block = (int(self.b.max()) + 1,)
+        self.offset = check_offset(offset, self.y_shape)
+        if self.matrix.blocked:
+            check_blocks(self)
+        if grouped:
+            if is_zero(l21):
+                raise ValueError(
+                    "l21=0.0: groups need the weight of their norms; give l21 > 0, or leave groups "
+                    "and group_weights out"
+                )
+            if positive or lower is not None or upper is not None:
+                raise ValueError(
+                    "groups: groups of columns take no bounds; leave positive, lower and upper out"
+                )
+            self.penalty = group_penalty(self, groups, group_weights, l21, l1, l2)
+        elif not plain:
+            self.penalty = column_penalty(self, l1, l2, positive, lower, upper)
+        self._reduced: Reduction | None = None
 
     def __repr__(self) -> str:
-        p = self.penalty
         return (
-            f"Problem({self.n} x {self.d}, {self.matrix.nnz} entries, {self.loss}, l1={p.l1:g}, "
-            f"l2={p.l2:g}{', positive' * p.positive}{', intercept' * self.intercept})"
+            f"Problem({self.n} x {self.d}, {self.matrix.nnz} entries, {self.loss}, "
+            f"{self.penalty.words}{', intercept' * self.intercept}"
+            f"{', offset' * (self.offset is not None)})"
         )
 
-    def with_penalty(self, l1: float | None = None, l2: float | None = None) -> Problem:
+    def with_penalty(self, l1: Any = None, l2: Any = None, l21: Any = None) -> Problem:
         """The same problem under another penalty; data, and what was made of them, are shared.
 
-        ``None`` keeps the value that the problem has.
+        ``None`` keeps what the problem has; bounds and groups stay.
         """
-        given: dict[str, Any] = {
-            name: value for name, value in (("l1", l1), ("l2", l2)) if value is not None
-        }
-        other = copy(self)
-        other.penalty = replace(self.penalty, **given)
-        check_penalty(other.penalty)
+        p, other = self.penalty, copy(self)
+        if isinstance(p, GroupPenalty):
+            had = zip((l21, l1, l2), (p.l21, p.l1, p.l2), strict=True)
+            asked = (kept if new is None else new for new, kept in had)
+            other.penalty = group_penalty(self, p.index, p.weights, *asked)
+            return other
+        if l21 is not None:
+            raise ValueError(f"l21={l21!r}: the problem has no groups; make it with l21 or groups")
+        if isinstance(p, Penalty) and is_one(l1) and is_one(l2):
+            first, second = p.l1 if l1 is None else l1, p.l2 if l2 is None else l2
+            other.penalty = Penalty(first, second, p.positive)
+            check_penalty(other.penalty)
+            return other
+        kept = p.by_column(self.d)
+        l1, l2 = kept[0] if l1 is None else l1, kept[1] if l2 is None else l2
+        other.penalty = column_penalty(self, l1, l2, p.positive, *kept[2:])
+        other.__dict__.pop("null_value", None)  # bounds may keep 0 out, and g has a value there
+        return other
+
+    @property
+    def reduction(self) -> Reduction:
+        """The simpler problem that solvers are given, and the way back; see :mod:`.reduction`."""
+        if self._reduced is not None:
+            return self._reduced
+        found = reduce_problem(self)
+        if found.problem is not self:  # which would keep itself, and its data, in memory
+            self._reduced = found
+        return found
+
+    def __copy__(self) -> Problem:
+        """One to be changed: what it is reduced to is not shared."""
+        other = object.__new__(type(self))
+        other.__dict__ = vars(self) | {"_reduced": None}
         return other
 
     # ---- values, in float64 -------------------------------------------------------------
 
     def predict(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> np.ndarray:
-        """z = A x + c."""
+        """z = A x + c, and the offset where there is one."""
         return self.predictions(self._check_x(x), self._check_intercept(intercept))
 
     def predictions(self, x: np.ndarray, intercept: float | np.ndarray) -> np.ndarray:
         """The same for a solver's own points, which may have diverged: not checked."""
-        return self.matrix.dot(x) + intercept
+        z = self.matrix.dot(x)
+        z += intercept
+        if self.offset is not None:
+            z += self.offset
+        return z
 
     def primal(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> float:
         """P(x, c)."""
@@ -118,8 +226,12 @@ class Problem:
 
     def _primal(self, x: np.ndarray, intercept: float | np.ndarray) -> float:
         """The same of a solver's own point: not checked."""
-        values = self.loss.value(self.predictions(x, intercept), self.b)
-        return self._mean(values) + self.penalty.value(np.asarray(x, dtype=np.float64))
+        return self._primal_at(self.predictions(x, intercept), x)
+
+    def _primal_at(self, z: np.ndarray, x: np.ndarray) -> float:
+        """The same from the predictions of x and c."""
+        mean = self._mean_of(self.loss.value, z, self.b)
+        return mean + self.penalty.value(np.asarray(x, dtype=np.float64))
 
     def dual(self, y: np.ndarray) -> float:
         """D(y), ``-inf`` where ``y`` is not feasible.
@@ -136,7 +248,7 @@ class Problem:
                 return -np.inf
             if not np.isfinite(self.loss.conjugate(y, self.b)).all():
                 return -np.inf
-            y = self._balance(y)
+            y = balanced(self, y)
         return self._dual(y, self.average(y))
 
     def gap(self, x: np.ndarray, y: np.ndarray, intercept: float | np.ndarray = 0.0) -> float:
@@ -147,8 +259,21 @@ class Problem:
         """
         if not self.has_certificate:
             return np.nan
-        primal, (y, u) = self.primal(x, intercept), self.feasible_dual(y)
-        return primal - self.bound(x, intercept, primal, y, u, self._dual(y, u))
+        primal, bound = self.judge(x, y, intercept, SHARP)
+        return primal - bound
+
+    def judge(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        intercept: float | np.ndarray,
+        tol: float = TOL,
+    ) -> tuple[float, float]:
+        """P(x, c), and the bound on P* by the feasible point made from ``y``; see :meth:`bound`."""
+        x, (y, u) = self._check_x(x), self.feasible_dual(y)
+        z = self.predictions(x, self._check_intercept(intercept))
+        primal, dual = self._primal_at(z, x), self._dual(y, u)
+        return primal, self.bound(x, intercept, primal, y, u, dual, z, tol)
 
     def bound(
         self,
@@ -158,13 +283,20 @@ class Problem:
         y: np.ndarray,
         u: np.ndarray,
         dual: float,
+        z: np.ndarray | None = None,
+        tol: float = TOL,
+        width: int = 1,
     ) -> float:
         """D(y) less what rounding may hide: a bound on P* to be held against P(x, c).
 
-        ``y`` is feasible, ``u`` its average, ``primal`` and ``dual`` are P(x, c) and D(y).
+        ``y`` is feasible, ``u`` its average, ``primal`` and ``dual`` are P(x, c) and D(y); ``z``
+        are the predictions of x and c, where they are known; ``tol`` is the relative gap that was
+        asked for, beside which rounding need not be known to the last digit.  Products with A were
+        of ``width`` points at once.
         """
         x, least = np.asarray(x, dtype=np.float64), min(primal, dual)  # D above P is rounding
-        return least - allowance(self, x, intercept, y, u, primal, least)
+        wider = self.penalty.box_cost(x, u)  # the box of columns without a penalty holds x
+        return least - wider - allowance(self, x, intercept, y, u, primal, least, z, tol, width)
 
     def average(self, y: np.ndarray) -> np.ndarray:
         """u = (1/n) sum_i w_i y_i a_i."""
@@ -180,7 +312,7 @@ class Problem:
         """
         scale = max(abs(primal), abs(dual))
         if scale < 1e-12 * abs(self.null_value):  # hardly ever: the best intercept takes a search
-            scale = max(scale, 1e-12 * abs(self._null_model_value() or self.null_value))
+            scale = max(scale, 1e-12 * abs(null_value_with_intercept(self) or self.null_value))
         if not np.isfinite(scale):
             return np.nan if np.isnan(primal) or not self.has_certificate else np.inf
         return max(primal - dual, 0.0) / scale if scale > 0.0 else 0.0
@@ -196,9 +328,10 @@ class Problem:
         r"""0 at a minimiser of an unpenalised, differentiable P: what ``tol`` then bounds.
 
         The largest cosine :math:`|\sum_i w_i a_{ij} \phi_i'| / (|a_j|_w |\phi'|_w)` of the angles
-        between the slopes of the losses and the columns (and the ones of the intercept): no
-        bound on P - P*, but the same in all units.  Where x interpolates, slopes are nothing but
-        rounding, and the gap to D(0), the least the losses can be, is smaller: then that.
+        between the slopes of the losses and the columns; with an intercept those of the ones and
+        of the centred columns, but for rounding: no bound on P - P*, but the same in all units,
+        and from all origins.  Where x interpolates, slopes are nothing but rounding, and the gap
+        to D(0), the least the losses can be, is smaller: then that.
         """
         z = self.predict(x, intercept)
         slopes = self.loss.derivative(z, self.b)
@@ -207,15 +340,18 @@ class Problem:
         length = np.sqrt(self._mean(np.square(slopes).reshape(self.n, -1).sum(axis=1)))
         if not 0.0 < length < np.inf:
             return to_least
-        u = self.average(slopes)
-        if self.penalty.positive:  # where x = 0, only a pull away from it counts
-            u = np.where(np.asarray(x) > 0.0, u, np.minimum(u, 0.0))
-        cosine = float(np.max(np.abs(u).T / self._column_lengths)) / length
+        u, lengths, ones = self.average(slopes), self._column_lengths, 0.0
         if self.intercept:
             w = np.ones(self.n) if self.weights is None else self.weights
-            sums = np.abs(np.sum((w * slopes.T).T, axis=0))
-            cosine = max(cosine, float(np.max(sums)) / np.sqrt(self.n * np.sum(w)) / length)
-        return min(cosine, to_least)
+            sums = np.sum((w * slopes.T).T, axis=0)
+            ones = float(np.max(np.abs(sums))) / np.sqrt(self.n * np.sum(w)) / length
+            means, lengths, hidden = self._centred_lengths
+            u = u - np.multiply.outer(means, sums / self.n)
+            hidden = (length * hidden).reshape(-1, *(1,) * len(self._block))
+            u = np.sign(u) * np.maximum(np.abs(u) - hidden, 0.0)
+        if self.penalty.positive:  # where x = 0, only a pull away from it counts
+            u = np.where(np.asarray(x) > 0.0, u, np.minimum(u, 0.0))
+        return min(max(float(np.max(np.abs(u).T / lengths)) / length, ones), to_least)
 
     def separates(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> bool:
         """Whether (x, c) proves that an unpenalised P has no minimum.
@@ -226,6 +362,8 @@ class Problem:
         if self.has_certificate or self.loss.name not in ("logistic", "multinomial"):
             return False
         z = self.predict(x, intercept)
+        if self.offset is not None:  # which is not scaled
+            z = z - self.offset
         if self.loss.blocks:
             rows = np.arange(self.n)
             own = z[rows, self.b]
@@ -242,27 +380,37 @@ class Problem:
     @cached_property
     def _column_lengths(self) -> np.ndarray:
         """sqrt((1/n) sum_i w_i a_ij^2), and 1 for columns of zeros."""
-        m = self.matrix
-        squares = Matrix(m.shape, m.indptr, m.indices, np.square(m.data, dtype=np.float64))
         w = np.ones(self.n) if self.weights is None else self.weights
-        lengths = np.sqrt(squares.tdot(w) / self.n)
+        lengths = np.sqrt(self.matrix.column_squares(w) / self.n)
         return np.where(lengths > 0.0, lengths, 1.0)
 
     @cached_property
-    def null_value(self) -> float:
-        """P(0, 0)."""
-        return self._mean(self.loss.value(np.zeros(self.y_shape), self.b))
+    def _centred_lengths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(weighted means of the columns, :attr:`_column_lengths` of what is left of them without
+        these, what rounding may make of a slope along them, of unit length); what rounding hides
+        of a length is taken for its own."""
+        ones = np.ones(self.n)
+        means, lengths = self.average(ones) / self._mean(ones), self._column_lengths
+        rounding = 4.0 * gamma(self.matrix.tdot_depth(1) + 2)
+        left = np.square(lengths) - np.square(means) * self._mean(ones)
+        left = np.sqrt(np.maximum(left, rounding * np.square(lengths)))
+        return means, left, rounding * lengths
 
-    def _null_model_value(self) -> float:
-        """P(0, c) with the best c."""
-        if not self.intercept:
-            return self.null_value
-        if self.loss.blocks:  # the entropy of the shares of the classes
-            weights = np.bincount(self.b, self.weights, self._block[0]) / self.n
-            kept = weights[weights > 0.0]
-            return float(-np.sum(kept * np.log(kept / kept.sum())))
-        low, high = self._null_intercept()
-        return self._mean(self.loss.value(np.full(self.n, 0.5 * (low + high)), self.b))
+    @cached_property
+    def null_value(self) -> float:
+        """P(0, 0), or of the x nearest to 0 that is within the bounds."""
+        if self.offset is not None or not self.penalty.uniform:
+            return self._primal(self.null_point, self.no_intercept)
+        if self.loss.simplex:  # the same of every row
+            one = self.loss.value(np.zeros((1, *self._block)), np.zeros(1, dtype=np.int64))
+            return self._mean(np.broadcast_to(one, self.n))
+        return self._mean(self.loss.value(np.broadcast_to(0.0, self.y_shape), self.b))
+
+    @property
+    def null_point(self) -> np.ndarray:
+        """x = 0, or what is nearest to it within the bounds."""
+        zero = np.zeros(self.x_shape)
+        return zero if self.penalty.uniform else self.penalty.nearest(zero)
 
     # ---- feasible dual points -----------------------------------------------------------
 
@@ -281,12 +429,15 @@ class Problem:
 
     def _repaired(self, y: np.ndarray) -> np.ndarray:
         """A copy of ``y`` in the domain of the conjugates, and balanced for the intercept."""
+        if self.matrix.blocked and not self.loss.blocks:
+            return repaired(self, y)
         y = self.into_domain(y)
         if self.intercept:
-            return self._balance(y)
+            return balanced(self, y)
         if self._idle_rows.size:
             idle = self._idle_rows
-            y[idle] = self.loss.derivative(np.zeros_like(y[idle]), self.b[idle])
+            z = np.zeros_like(y[idle]) if self.offset is None else self.offset[idle]
+            y[idle] = self.loss.derivative(z, self.b[idle])
         return y
 
     def _scaled(self, y: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -301,104 +452,60 @@ class Problem:
 
     def into_domain(self, y: np.ndarray) -> np.ndarray:
         """A copy of ``y`` inside the domain of the conjugates."""
-        if self.loss.blocks:
+        if self.loss.simplex:
             return into_domain(y, self.b)
         lo, hi = self._ends
+        if endless(lo, hi):
+            return y.copy()
         return np.minimum(np.maximum(y, lo), hi)
 
-    def _balance(self, y: np.ndarray) -> np.ndarray:
-        """Make sum_i w_i y_i = 0 without leaving the domain, which always contains 0.
-
-        Each row gives in proportion to its room, the distance to the nearer end of its domain:
-        rows strictly inside can move at (to first order) no cost, rows at an end cannot.  Where
-        there is not enough room, the heavier of the positive and the negative part is scaled.
-        """
-        w = self.weights
-        if self.loss.blocks:
-            return balance(y, self.b, np.ones(self.n) if w is None else w)
-        lo, hi = self._ends
-        room = np.minimum(y - lo, hi - y)
-        endless = room == np.inf
-        bounded = not endless.all()
-        room[endless] = 1.0
-        # Three times: the first sum may be of large numbers, and D is off by c times what is left.
-        movable = (room if w is None else w * room).sum()
-        for _ in range(3):
-            total = (y if w is None else w * y).sum()
-            if total == 0.0 or movable == 0.0 or (bounded and abs(total) > movable):
-                break
-            y = y - (total / movable) * room
-            if bounded:
-                y = np.minimum(np.maximum(y, lo), hi)
-        weighted = y if w is None else w * y
-        up, down = np.maximum(weighted, 0.0).sum(), -np.minimum(weighted, 0.0).sum()
-        if up > down:
-            return np.where(y > 0.0, y * (down / up), y)
-        return np.where(y < 0.0, y * (up / down), y) if down > up else y
-
     def _dual(self, y: np.ndarray, u: np.ndarray) -> float:
-        return -self._mean(self.loss.conjugate(y, self.b)) - self.penalty.conjugate(-u)
+        return -self._mean_conjugate(y) - self.penalty.conjugate(-u)
+
+    def _mean_conjugate(self, y: np.ndarray) -> float:
+        """The mean of w (phi*(y) - o y)."""
+        conjugates = self._mean_of(self.loss.conjugate, y, self._dual_targets)
+        if self.offset is None or self.loss.task == "regression":
+            return conjugates
+        products = self.offset * y
+        return conjugates - self._mean(products.sum(axis=1) if self._block else products)
+
+    @cached_property
+    def _dual_targets(self) -> np.ndarray:
+        """The targets that D is evaluated with: less the offset, and with an intercept their mean.
+
+        phi*(v) is bv plus what b has no part in, for regression: so the offset is one of b, and a y
+        with sum_i w_i y_i = 0 does not see the mean; its digits would be lost from D (targets of
+        100 +- 1: 2e-12 of P).
+        """
+        if self.loss.task != "regression":
+            return self.b
+        b = self.b if self.offset is None else self.b - self.offset
+        if not self.intercept:
+            return b
+        w = self.n if self.weights is None else float(self.weights.sum())
+        return b - self._mean(b) * self.n / w
 
     def l1_max(self) -> float:
         """The smallest l1 for which x = 0 is optimal (with the best intercept, if there is one).
 
         Exact for smooth losses; where the null model sits at kinks, an l1 for which it is optimal.
+        Where columns have weights of their own, the factor of all l1_j for which it is (inf where
+        a column goes without).
         """
-        return self.penalty.critical_l1(self.average(self._null_dual()))
+        return ABOVE * self.penalty.critical_l1(self.average(null_dual(self)))
 
-    def _null_dual(self) -> np.ndarray:
-        """A dual point that proves x = 0 optimal for large l1: a balanced subgradient there.
-
-        Subgradients left and right of the best intercept are mixed so that they balance, which
-        settles the rows at a kink.
-        """
-        if not self.intercept:
-            return self.loss.derivative(np.zeros(self.y_shape), self.b)
-        if self.loss.blocks:  # the best intercepts make every row the shares of the classes
-            shares = np.bincount(self.b, self.weights, self._block[0])
-            return self._balance(into_domain(np.tile(shares / shares.sum(), (self.n, 1)), self.b))
-
-        low, high = self._null_intercept()
-        width = 1e-9 * (1.0 + abs(low))
-        left, right = self._null_slopes(low - width), self._null_slopes(high + width)
-        below, above = self._mean(left), self._mean(right)
-        share = below / (below - above) if above > below else 0.0
-        return self._balance(left + share * (right - left))
-
-    def _null_slopes(self, c: float) -> np.ndarray:
-        return self.loss.derivative(np.full(self.n, c), self.b)
-
-    def _null_intercept(self) -> tuple[float, float]:
-        """Two numbers next to one another with the best c for x = 0 between them.
-
-        By bisection on the (monotone) slope; the mean, for the squared loss.
-        """
-        if self.loss.name == "squared":
-            w = np.ones(self.n) if self.weights is None else self.weights
-            centre = self._mean(self.b) * (self.n / float(np.sum(w)))
-            return centre, centre
-
-        def slope(c: float) -> float:
-            return self._mean(self._null_slopes(c))
-
-        low, high = -1.0, 1.0
-        while slope(low) > 0.0 and low > -1e300:
-            low *= 2.0
-        while slope(high) < 0.0 and high < 1e300:
-            high *= 2.0
-        for _ in range(100):
-            middle = 0.5 * (low + high)
-            if slope(middle) < 0.0:
-                low = middle
-            else:
-                high = middle
-        return low, high
+    @property
+    def null_intercept(self) -> float:
+        """The best c for x = 0."""
+        low, high = null_intercept(self)
+        return 0.5 * (low + high)
 
     # ---- what solvers need to know ------------------------------------------------------
 
     @property
     def n_classes(self) -> int | None:
-        """K for the multinomial loss; None where a prediction is one number."""
+        """K for the multinomial loss, or of the targets; None where a prediction is one number."""
         return self._block[0] if self._block else None
 
     @property
@@ -425,25 +532,48 @@ class Problem:
         return np.flatnonzero(keep)
 
     @cached_property
+    def n_active(self) -> int:
+        """How many they are; without a list of them, where that is all."""
+        if self.weights is None and (self.intercept or not self._idle_rows.size):
+            return self.n
+        return int(self.active.size)
+
+    @cached_property
     def _idle_rows(self) -> np.ndarray:
         """Rows too short to count for a step: without an intercept they are not visited."""
         return np.flatnonzero(self.matrix.squared_norms == 0.0)
 
     @cached_property
     def _scales(self) -> tuple[float, float, float]:
-        """Roots of the means of w |a|^2, w and w b^2 (b = 1 for classes): what P is made of."""
-        rows, b, w = self.matrix.squared_norms, self.b, self.weights
+        """Roots of the means of w |a|^2, w and w b^2 (b = 1 for classes): what P, D are made of."""
+        rows, b, w = self.matrix.squared_norms, self._dual_targets, self.weights
         mass = 1.0 if w is None else float(w.sum()) / self.n
-        targets = mass if self.loss.task in SIGNS else self._mean(b * b)
+        targets = mass
+        if self.loss.task not in SIGNS:
+            squares = np.square(b)
+            targets = self._mean(squares if b.ndim == 1 else squares.sum(axis=1))
         return self._mean(rows) ** 0.5, mass**0.5, targets**0.5
+
+    @cached_property
+    def _offset_size(self) -> float:
+        """The root of the mean of w |o|^2, for regression of w (|b| + |o|)^2; 0 without offset."""
+        if self.offset is None:
+            return 0.0
+        size = np.abs(self.offset)
+        if self.loss.task == "regression":
+            size = size + np.abs(self.b)
+        return self._mean(np.square(size).reshape(self.n, -1).sum(axis=1)) ** 0.5
 
     @cached_property
     def constant_target(self) -> float | None:
         """The c for which (0, c) predicts every target, and P = 0; None where there is none."""
         if not self.intercept or self.loss.task != "regression":
             return None
-        b = self.b if self.weights is None else self.b[self.weights > 0.0]
-        return float(b[0]) if (b == b[0]).all() else None
+        if not self.penalty.uniform and self.null_point.any():
+            return None
+        b = self.b if self.offset is None else self.b - self.offset
+        b = b if self.weights is None else b[self.weights > 0.0]
+        return float(b[0]) if b[0] == b[-1] and (b == b[0]).all() else None
 
     @cached_property
     def _domain(self) -> tuple[np.ndarray, np.ndarray]:
@@ -454,10 +584,12 @@ class Problem:
         return self.loss._ends(self.b)
 
     def _mean(self, values: np.ndarray) -> float:
-        if self.weights is None:
-            return float(values.sum()) / self.n
-        kept = self.weights > 0.0  # 0 * inf is not 0
-        return float(np.sum(self.weights[kept] * values[kept])) / self.n
+        return _weighted_sum(values, self.weights) / self.n
+
+    def _mean_of(self, function: Callable, at: np.ndarray, b: np.ndarray) -> float:
+        """The mean of ``function(at, b)``, by who works on the rows."""
+        rows = (at, b) if self.weights is None else (at, b, self.weights)
+        return self.matrix.rowwise(_sum_of, function, rows=rows) / self.n
 
     def _check_intercept(self, intercept: float | np.ndarray) -> float | np.ndarray:
         if self.loss.blocks:
@@ -503,3 +635,17 @@ class Problem:
 
     def _classes(self) -> str:
         return f" and {self.n_classes} classes" if self._block else ""
+
+
+def _sum_of(
+    function: Callable, at: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
+) -> float:
+    return _weighted_sum(function(at, b), weights)
+
+
+def _weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> float:
+    """sum_i w_i v_i over the rows that have a weight: 0 * inf is not 0."""
+    if weights is None:
+        return float(values.sum())
+    kept = weights > 0.0
+    return float(np.sum(weights[kept] * values[kept]))

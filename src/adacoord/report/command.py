@@ -1,4 +1,4 @@
-"""``adacoord compare``: from a file's name to the tables and the files that were asked for."""
+"""``adacoord compare``: from the name of data to the tables and the files that were asked for."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from .. import datasets
 from ..api.progress import ProgressLine
 from ..api.solve import _check_limits
-from ..io import load_svmlight
+from ..io.facts import as_json
 from ..io.posing import pose
+from ..io.reading import read_data
+from ..io.standard import STANDARD, named, to_file, write_out
 from ..io.writing import check_outputs, replacing
-from .runs import LEVELS, as_csv, compare, contenders, summarise
+from .runs import LEVELS, as_csv, card, compare, contenders, summarise
 
 NOT_CONVERGED, INTERRUPTED = 3, 130
 
 
 def run(
-    out: Console,
+    out: Console | None,
     err: Console,
     *,
     data: str,
+    reading: dict,
     solvers: str | None,
     seeds: int,
     report: Path | None,
@@ -36,12 +38,16 @@ def run(
     model: dict,
     limits: dict,
 ) -> int:
-    """Do it; returns the exit code."""
+    """Do it; returns the exit code.
+
+    The table goes to ``out``; where that is None, JSON goes to standard output.
+    """
     _check_files(Path(data), report, csv, plots)
     if seeds < 1:
         raise ValueError(f"--seeds {seeds}: at least one run of each solver is needed")
-    A, targets = _load(data, quiet)
-    posed = pose(A, targets, **model)
+    rows = read_data(data, verbose=not quiet, **reading)
+    assert rows.y is not None
+    posed = pose(rows.X, rows.y, **model)
     problem = posed.problem
     if posed.count > 1:
         raise ValueError(
@@ -60,11 +66,13 @@ def run(
 
     runs = compare(problem, who, seeds=seeds, **limits, watch=None if quiet else watch)
     loss = problem.loss.name.replace("_", " ")
-    title = f"{Path(data).name}: {loss}, l2 = {problem.penalty.l2:.4g}" + (
+    name = "standard input" if data == STANDARD else Path(data).name
+    title = f"{name}: {loss}, l2 = {problem.penalty.l2:.4g}" + (
         f", l1 = {problem.penalty.l1:.4g}" if problem.penalty.l1 else ""
     )
     settings = {
         "data": data,
+        **{option: value for option, value in reading.items() if value},
         **model,
         **limits,
         "seeds": seeds,
@@ -83,12 +91,17 @@ def run(
     for path, make in outputs:
         if path is not None:
             try:
-                with replacing(path) as file:
+                with to_file(path) as place, replacing(place) as file:
                     file.write(make(path))
-                err.print(f"written: {path}", markup=False, soft_wrap=True)
+                if named(path):
+                    err.print(f"written: {path}", markup=False, soft_wrap=True)
             except OSError as error:  # a full disk: what can still be written is
                 failure = failure or error
-    _print(out, runs)  # after the files: nobody may be reading this
+    # after the files: nobody may be reading this
+    if out is None:
+        write_out(as_json(_facts(runs, problem, data, limits)).encode())
+    else:
+        _print(out, runs, limits["tol"])
     if failure is not None:
         raise failure
     if runs[-1].result.status == "interrupted":
@@ -98,7 +111,7 @@ def run(
 
 def _check_files(data: Path, report: Path | None, csv: Path | None, plots: list[Path]) -> None:
     """What could fail after the runs is tried before them."""
-    check_outputs([data], report=report, csv=csv)
+    check_outputs([data], report=named(report), csv=named(csv))
     for plot in plots:
         check_outputs(plot=plot)
     if plots:
@@ -106,16 +119,6 @@ def _check_files(data: Path, report: Path | None, csv: Path | None, plots: list[
 
         for path in plots:
             check(path)
-
-
-def _load(data: str, quiet: bool):
-    """A file if there is one of this name, else a data set."""
-    if Path(data).exists() or Path(data).name != data:
-        return load_svmlight(data)
-    try:
-        return datasets.load(data, verbose=not quiet)
-    except ValueError as error:
-        raise ValueError(f"{error} (nor is there a file {data})") from None
 
 
 def _drawn(runs, tol: float, title: str, path: Path) -> bytes:
@@ -133,28 +136,66 @@ def _rendered(runs, problem, title: str, settings: dict, command: str) -> bytes:
     return render(runs, problem, title=title, settings=settings, command=command).encode()
 
 
-def _print(out: Console, runs) -> None:
+def _print(out: Console, runs, tol: float) -> None:
     rows = summarise(runs)
+    promised = any(row.theory is not None for row in rows)
     table = Table(box=None, pad_edge=False)
     table.add_column("solver", min_width=max(len(row.label) for row in rows), no_wrap=True)
-    for kind in ("passes", "seconds"):
+    for kind in ("passes", "time (s)"):
         for level in LEVELS:
-            table.add_column(f"{kind} to {level:.0e}".replace("e-0", "e-"), justify="right")
+            table.add_column(f"{kind} to {_power(level)}", justify="right")
+    if promised:
+        table.add_column(f"theory to {_power(tol)}", justify="right")
     table.add_column("relative gap", justify="right")
     for row in rows:
         cells = ["-" if entry is None else f"{entry[0]:g}" for entry in row.passes]
-        cells += ["-" if entry is None else f"{entry[0]:.3g}" for entry in row.seconds]
+        cells += ["-" if entry is None else f"{entry[0]:.2g}" for entry in row.seconds]
+        if promised:
+            cells.append("-" if row.theory is None else f"{row.theory}")
         table.add_row(row.label, *cells, f"{row.relative_gap:.2e}")
     out.print(table)
+
+
+def _facts(runs, problem, data: str, limits: dict) -> dict:
+    """The table for machines: medians over the seeds; None where a run did not get there."""
+    return {
+        "data": data,
+        "problem": card(problem),
+        **limits,
+        "solvers": [
+            {
+                "solver": row.label,
+                "runs": row.runs,
+                "passes": row.total[0],
+                "seconds": row.total[1],
+                "passes_to": _medians(row.passes),
+                "seconds_to": _medians(row.seconds),
+                "primal": row.primal,
+                "dual": row.dual,
+                "relative_gap": row.relative_gap,
+                "status": row.status,
+            }
+            for row in summarise(runs)
+        ],
+    }
+
+
+def _medians(entries) -> dict:
+    return {_power(level): entry and entry[0] for level, entry in zip(LEVELS, entries, strict=True)}
+
+
+def _power(value: float) -> str:
+    return f"{value:.0e}".replace("e-0", "e-")
 
 
 def _command(data: str, who, settings: dict) -> str:
     """The command that gives these runs again."""
     words = ["adacoord", "compare", data, "--solvers", ",".join(c.label for c in who)]
-    for name in ("loss", "l1", "l2", "tol", "max_passes", "max_seconds", "seeds"):
-        value = settings[name]
+    for name in ("target", "loss", "l1", "l2", "tol", "max_passes", "max_seconds", "seeds"):
+        value = settings.get(name)
         if value is not None and value != {"l1": 0.0, "seeds": 1}.get(name):
             words += [f"--{name.replace('_', '-')}", str(value)]
+    words += ["--zero-based"] * ("zero_based" in settings)
     words += ["--positive"] * settings["positive"]
     words += ["--no-intercept"] * (not settings["intercept"])
     return shlex.join(words)

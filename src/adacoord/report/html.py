@@ -28,12 +28,12 @@ def render(runs: list[Run], problem: Problem, *, title: str, command: str, setti
     folder = resources.files(__package__)
     return Template((folder / "page.html").read_text("utf-8")).substitute(
         title=escape(title),
-        style=(folder / "page.css").read_text("utf-8"),
+        style=(folder / "page.css").read_text("utf-8") + _labels(),
         script=(folder / "page.js").read_text("utf-8"),
         data=_data(runs, labels, settings["tol"]),
         verdict=_verdict(rows, settings["tol"]),
         card=_card(problem),
-        table=_table(rows),
+        table=_table(rows, settings["tol"]),
         certificates=_certificates(rows),
         settings=_settings(settings, runs),
         command=escape(command),
@@ -106,6 +106,25 @@ def _passes(value: float) -> str:
     return f"{value:g}"
 
 
+def _level(value: float) -> str:
+    return f"{value:.0e}".replace("e-0", "e-")
+
+
+def _labels() -> str:
+    """Names of cells, which page.css shows where there is no room for the heads of the columns."""
+    levels = [_level(level) for level in LEVELS]
+    names = {
+        "levels": [f"{what} to {level}" for what in ("passes", "time") for level in levels]
+        + ["in theory", "time a pass"],
+        "certificates": ["primal P", "dual D", "gap P − D", "relative gap", "ended"],
+    }
+    return "".join(
+        f'.{table} td:nth-of-type({k}) {{ --label: "{name}"; }}\n'
+        for table, cells in names.items()
+        for k, name in enumerate(cells, 1)
+    )
+
+
 def _cell(entry, best: float | None, write) -> str:
     if entry is None:
         return '<td class="none" title="not reached">–</td>'
@@ -116,12 +135,14 @@ def _cell(entry, best: float | None, write) -> str:
     return f"<td class=best>{text}</td>" if median == best else f"<td>{text}</td>"
 
 
-def _table(rows: list[Row]) -> str:
-    heads = "".join(f"<th>{level:.0e}</th>".replace("e-0", "e-") for level in LEVELS)
+def _table(rows: list[Row], tol: float) -> str:
+    heads = "".join(f"<th>{_level(level)}</th>" for level in LEVELS)
     out = [
         "<thead><tr><th rowspan=2>solver</th>"
         f"<th colspan={len(LEVELS)}>passes to a relative gap of</th>"
         f"<th colspan={len(LEVELS)}>time to a relative gap of</th>"
+        "<th rowspan=2 title='what the theorem of the method promises of its step sizes; a dash "
+        f"where there is none'>theory: passes to {tol:g}</th>"
         f"<th rowspan=2>time a pass</th></tr><tr>{heads}{heads}</tr></thead><tbody>"
     ]
     best = [
@@ -134,6 +155,7 @@ def _table(rows: list[Row]) -> str:
     for index, row in enumerate(rows):
         cells = "".join(_cell(row.passes[k], best[0][k], _passes) for k in range(len(LEVELS)))
         cells += "".join(_cell(row.seconds[k], best[1][k], _seconds) for k in range(len(LEVELS)))
+        cells += '<td class="none">–</td>' if row.theory is None else f"<td>{row.theory:,}</td>"
         out.append(f"<tr>{_name(row, index)}{cells}<td>{_seconds(row.seconds_a_pass)}</td></tr>")
     return "".join(out) + "</tbody>"
 

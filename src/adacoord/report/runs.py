@@ -23,6 +23,7 @@ from ..data.columns import as_scipy
 from ..exceptions import ConvergenceWarning
 from ..problem import Problem
 from ..problem.losses import Loss
+from ..solvers import expected_passes
 from ..solvers.registry import SOLVERS, admit
 
 #: What is compared if nothing is asked for, as far as it can solve the problem.
@@ -42,11 +43,12 @@ class Contender:
 
 @dataclass(frozen=True)
 class Run:
-    """What one contender did with one seed."""
+    """What one contender did with one seed; ``theory`` is the passes it was promised to take."""
 
     contender: Contender
     seed: int
     result: Result
+    theory: int | None = None
 
 
 def contenders(text: str | None, problem: Problem) -> list[Contender]:
@@ -116,6 +118,7 @@ def compare(
     :class:`~adacoord.api.monitor.Progress`.
     """
     who, runs = list(who), []
+    promised = {c.label: _promised(problem, c, tol) for c in who}
     rounds = [(c, seed) for seed in range(seeds) for c in who]
     for k, (c, seed) in enumerate(rounds):
         if seed == 0:
@@ -147,10 +150,18 @@ def compare(
                         result.intercept,
                     )
                 )
-        runs.append(Run(c, seed, result))
+        runs.append(Run(c, seed, result, promised[c.label]))
         if result.status == "interrupted":
             break
     return runs
+
+
+def _promised(problem: Problem, c: Contender, tol: float) -> int | None:
+    """What theory has to say about a contender (of tol = 0 it says nothing)."""
+    if tol == 0.0:
+        return None
+    solver = choose(problem) if c.solver == "auto" else c.solver
+    return expected_passes(problem, solver, tol, **c.options)
 
 
 def _silent(show) -> Callable[[Progress], None] | None:
@@ -187,7 +198,8 @@ def _small(problem: Problem) -> Problem:
 def _warm_up(problem: Problem, c: Contender) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        options = {k: v for k, v in c.options.items() if k != "groups"}
+        # these are of all rows
+        options = {k: v for k, v in c.options.items() if k not in ("groups", "frequencies")}
         solve(_small(problem), c.solver, tol=0.0, max_passes=12, **options)
 
 
@@ -207,7 +219,8 @@ class Row:
     """A contender's line in the tables: medians over the seeds, with the range where it is one.
 
     ``passes`` and ``seconds`` hold (median, least, most) for each of ``LEVELS``, or None where a
-    seed did not get there; ``total`` is the median (passes, seconds) of the whole runs.
+    seed did not get there; ``theory`` is the passes that theory promises to ``tol``, or None where
+    it has no promise; ``total`` is the median (passes, seconds) of the whole runs.
     """
 
     label: str
@@ -215,6 +228,7 @@ class Row:
     runs: int
     passes: list
     seconds: list
+    theory: int | None
     primal: float
     dual: float
     relative_gap: float
@@ -246,6 +260,7 @@ def summarise(runs: list[Run]) -> list[Row]:
                 runs=len(mine),
                 passes=passes,
                 seconds=seconds,
+                theory=next(run.theory for run in runs if run.contender.label == label),
                 primal=min(r.primal for r in mine),
                 dual=max(r.dual for r in mine),
                 relative_gap=worst.relative_gap,

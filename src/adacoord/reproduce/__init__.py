@@ -7,7 +7,7 @@
 ``figures.py``     curves in panels, drawn as small SVG files
 ``page.py``        the page of results, made from what the entries left
 ``command.py``     the command line's part
-``spdc.py`` ...    the entries, one module a paper (``acf.py`` collects those of several)
+``spdc.py`` ...    the entries: a module a paper, which collects those of others of its name
 =================  ==============================================================================
 """
 

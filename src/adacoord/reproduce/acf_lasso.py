@@ -5,7 +5,8 @@ component of the gradient of the sum, less what the kink of :math:`\lambda|x_j|`
 0.001.  It counts steps ("iterations") and the entries of their inner products ("operations").
 Both methods are ``cd``, one sweep of d steps a pass; the rule is looked at from outside, after
 each of the first 20 passes and then every twentieth of the passes so far.  One run serves both
-variants: as printed by the rule, corrected at a certified relative gap of 0.001.
+variants: as printed by the rule, corrected at a certified relative gap of 0.001.  Ours, ``acf``,
+adapts frequencies on working sets of columns.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..api.solve import run
 from ..problem import Problem
 from ..solvers.primal.primal_cd import CoordinateDescent
 from .entry import CORRECTED, PRINTED, Entry, Findings, Rule, Table
 from .lab import Lab
 
 EPS = GAP = 1e-3
+#: A column of the table.
+OURS = "ours: entries"
 #: By data set and lambda: iterations and operations of uniform CD and of ACF.
 PAPER = {
     "rcv1": {
@@ -85,6 +89,13 @@ def descend(problem: Problem, order: str, limit: int) -> dict[str, Work]:
             return found
 
 
+def ours(problem: Problem) -> str:
+    """Entries that ``acf`` touches until the gap is certified, looks at all columns included."""
+    result = run(problem, "acf", tol=GAP, max_passes=2000, options={})
+    touched = float(result.history.operations[-1])
+    return Work(0, int(touched), result.primal, result.converged).shows("operations")
+
+
 def table3(lab: Lab) -> Findings:
     """rcv1 and news20 over the paper's lambdas."""
     chosen = lab.choose(
@@ -117,6 +128,7 @@ def table3(lab: Lab) -> Findings:
                         *paper,
                     ]
                 )
+            rows[CORRECTED][-1].append(ours(problem))
     columns = [
         "data",
         "λ = n l1",
@@ -143,12 +155,14 @@ def table3(lab: Lab) -> Findings:
             Table("By the rule ε = 0.001, as printed", columns, rows[PRINTED]),
             Table(
                 "To a certified relative gap of 0.001 (the paper's numbers are those of its rule)",
-                columns,
+                [*columns, OURS],
                 rows[CORRECTED],
             ),
         ],
         remarks=[
             "E2006-tfidf is not at hand, and left out.",
+            "Ours is ACF on working sets (`acf`), counted in entries touched: with updates and "
+            "looks at all columns, which the paper's operations leave out.",
             'Runs marked ">" had not finished when they were given up, and count with what they '
             "had spent; where neither finished the pair is left out.",
         ],

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+#: The rows of its data sets (Table 2).
+ROWS = {"covtype": 581_012, "news20": 19_996, "rcv1": 20_242}
 
 
 def _pairs(seconds: tuple[float, ...], visits: tuple[float, ...]):
@@ -51,3 +53,8 @@ PAPER = {
         (0.22, 0.53, 0.60, 0.74, 1.05, 1.32), (2.64e5, 6.09e5, 7.33e5, 9.14e5, 1.30e6, 1.70e6)
     ),
 }
+
+
+def printed_sweeps(name: str, method: str, eps: float) -> list[float]:
+    """Iterations over n, for each C of COSTS."""
+    return [visits / ROWS[name] for _, visits in PAPER[name, method, eps]]

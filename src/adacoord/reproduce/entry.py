@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .lab import Lab
 
 PRINTED, CORRECTED = "as printed", "corrected"
+#: What rules may say, the best first.
+VERDICTS = ("holds", "holds in part", "does not hold")
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,4 @@ class Entry:
     def verdict(self, measured: dict[str, float], variant: str = PRINTED) -> str:
         """What the rules of a variant say."""
         kept = [r.holds(measured[r.key]) for r in self.rules if r.variant == variant]
-        if all(kept):
-            return "holds"
-        return "holds in part" if any(kept) else "does not hold"
+        return VERDICTS[0] if all(kept) else VERDICTS[1] if any(kept) else VERDICTS[2]

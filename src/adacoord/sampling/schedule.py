@@ -1,14 +1,16 @@
-"""How much of the probabilities of AIS follows the gradient maps: delta_t, pass by pass."""
+"""How much of the probabilities of AIS follows the weights: delta_t of a step or of a pass."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..kernels.jit import jit
 
-def share(delta: tuple[float, float], passes: int, horizon: float) -> float:
-    """delta_t: from the first to the second of ``delta`` over ``horizon`` passes, then constant."""
-    low, high = delta
-    return low + (high - low) * min(passes / horizon, 1.0)
+
+@jit
+def share(delta, time, horizon):
+    """delta_t: from the first to the second of ``delta`` until ``horizon``, then constant."""
+    return delta[0] + (delta[1] - delta[0]) * min(time / horizon, 1.0)
 
 
 def check_mixture(delta, kappa, delta_passes) -> None:

@@ -13,11 +13,13 @@ passes, never to the calls.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ..problem import Problem
+from ..problem.reduction import Reduction
 
 
 class Point(Protocol):
@@ -55,12 +57,25 @@ class Stepper(Point, Protocol):
     def patient(self) -> bool: ...
 
     @property
+    def look_cost(self) -> float: ...
+
+    @property
+    def descends(self) -> bool: ...
+
+    @property
     def uses_blas(self) -> bool: ...
+
+    @property
+    def steady(self) -> bool: ...
 
     @property
     def stuck(self) -> bool: ...
 
     def advance(self, passes: int) -> None: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...
 
 
 class Solver:
@@ -80,8 +95,14 @@ class Solver:
     estimate: float = math.inf
     #: Whether it is worth looking only when ``estimate`` says so, not at the start.
     patient: ClassVar[bool] = False
+    #: What one look at a patient solver costs, in its passes, where a callback waits for looks.
+    look_cost: ClassVar[float] = 0.2
+    #: Whether it goes on from the x of a start, and P never rises from there (but for rounding).
+    descends: bool = False
     #: Whether it works by BLAS, which the monitor then holds to one thread.
     uses_blas: ClassVar[bool] = False
+    #: Whether each pass lowers P or raises D, while there is anything to gain.
+    steady: ClassVar[bool] = False
     #: Whether it has nothing more to offer: another method may go on.
     stuck: bool = False
     #: Attributes that make up ``state()``, beside the random generator.
@@ -92,12 +113,20 @@ class Solver:
         self.rng = rng
         self.passes = 0
         self.operations = 0
-        self.rows = problem.active.astype(np.uint32)
-        self.n_rows = max(self.rows.size, 1)
-        w = np.ones(problem.n) if problem.weights is None else problem.weights
-        self.weight = w * (self.n_rows / problem.n)
+        self.n_rows = max(problem.n_active, 1)
         x, c, self.y = start_point(problem, start)
         self._start = x.astype(problem.matrix.dtype), c
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The rows worth visiting; made for who visits rows."""
+        return self.problem.active.astype(np.uint32)
+
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """W_i."""
+        w = np.ones(self.problem.n) if self.problem.weights is None else self.problem.weights
+        return w * (self.n_rows / self.problem.n)
 
     @property
     def finished(self) -> str:
@@ -119,7 +148,7 @@ class Solver:
         for _ in range(passes):
             if self.finished:
                 return
-            if self.rows.size:
+            if self.problem.n_active:
                 self._pass()
             self.passes += 1
 
@@ -139,6 +168,8 @@ class Solver:
         out: dict[str, Any] = {
             "passes": self.passes,
             "operations": self.operations,
+            "estimate": self.estimate,
+            "stuck": self.stuck,
             "y": self.y.copy(),
         }
         for name in self._state:
@@ -156,12 +187,30 @@ class Solver:
                 setattr(self, name, value.copy() if isinstance(value, np.ndarray) else value)
 
 
+class Restored:
+    """A solver of a reduced problem, with the points of the problem asked."""
+
+    def __init__(self, solver: Any, reduction: Reduction):
+        self._solver, self._reduction = solver, reduction
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._solver, name)
+
+    @property
+    def x(self) -> np.ndarray:
+        return self._reduction.x(self._solver.x)
+
+    @property
+    def y(self) -> np.ndarray:
+        return self._reduction.y(self._solver.y)
+
+
 def start_point(
     problem: Problem, start: Point | None
 ) -> tuple[np.ndarray, float | np.ndarray, np.ndarray]:
     """(x, intercept, y) to start from: ``start``'s own, or zero and the loss's dual start."""
     if start is None:
-        return np.zeros(problem.x_shape), problem.no_intercept, problem.loss.start(problem.b)
+        return problem.null_point, problem.no_intercept, problem.loss.start(problem.b)
     x, c = problem._check_x(start.x).copy(), problem.no_intercept
     if problem.intercept:
         c = problem._check_intercept(start.intercept)
@@ -169,6 +218,18 @@ def start_point(
     if not (np.isfinite(x).all() and np.isfinite(c).all() and np.isfinite(y).all()):
         raise ValueError("start has values that are not finite: start from another result, or None")
     return x, c, y
+
+
+def first_intercept(problem: Problem, start: Point | None) -> Any:
+    """Where a primal method starts: for log links at the best c for x = 0.
+
+    From c = 0 a first Newton step is as long as the targets are large, in the exponent.
+    """
+    if start is None and problem.intercept and problem.loss.log_link and problem._mean(problem.b):
+        return problem.null_intercept
+    if start is None or not problem.intercept:
+        return problem.no_intercept
+    return problem._check_intercept(start.intercept)
 
 
 def pack_generator(rng: np.random.Generator) -> np.ndarray:

@@ -6,16 +6,18 @@ refused in a sentence that names one that can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from ..linalg.moments import fits
 from ..problem import Problem
-from .newton.size import small, system_size, too_large
+from .newton.size import LARGEST, small, system_size, too_large
 
 #: Matrices of the size of the set that its Gram matrix takes: sums, that of centred columns, its
 #: part that is worked on, and a factor.
 SET_MATRICES = 4
+#: Columns that are few, and rows per column that are many, for Gram matrices of log links.
+MOST_TALL, TALL = 100, 20
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,17 @@ class Entry:
     ``"differentiable"`` (a loss with a continuous slope) and ``"quadratic"`` (no l1, no sign);
     ``options`` names the keywords it takes, ``blocks`` says whether it takes losses of several
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
-    ``columns`` takes its place where there is an l1 and a smooth loss, ``small`` where the data
-    are small, ``kinked`` for losses without a continuous slope, ``nonnegative`` for least squares
-    with x >= 0 and no penalty, ``gram`` for least squares on dense data whose Gram matrix fits.
+    ``columns`` takes its place where there is an l1 and a loss with a continuous slope, ``small``
+    where the data are small, ``kinked`` for losses without a continuous slope, ``program`` for
+    those of them with l1 alone that make a linear program, ``nonnegative`` for least squares with
+    x >= 0 and no penalty, ``gram`` for least squares on dense data whose Gram matrix fits,
+    ``tall`` for log links on dense data of few columns,
+    ``classes`` for losses of several numbers a row, ``bounded`` where columns have weights or
+    bounds of their own or margins have an offset (:func:`extended`); ``row_blocks`` says whether it
+    works on data in blocks of rows, where otherwise ``in_blocks`` takes its place, ``extended``
+    whether it takes what ``bounded`` is for; ``groups`` takes its place for groups of columns,
+    ``class_columns`` for several targets, and for several classes with an l1 or groups (both are
+    ``joint``: they take what no other does).
     """
 
     name: str
@@ -42,21 +52,60 @@ class Entry:
     columns: Entry | None = None
     small: Entry | None = None
     kinked: Entry | None = None
+    program: Entry | None = None
     nonnegative: Entry | None = None
     gram: Entry | None = None
+    tall: Entry | None = None
+    classes: Entry | None = None
+    bounded: Entry | None = None
+    row_blocks: bool = False
+    in_blocks: Entry | None = None
+    extended: bool = False
+    groups: Entry | None = None
+    class_columns: Entry | None = None
+    joint: bool = False
 
     def variant(self, problem: Problem) -> Entry:
         """The entry that solves this problem under this name."""
+        entry = self._variant(problem)
+        if not problem.matrix.blocked or entry.row_blocks:
+            return entry
+        if entry.in_blocks is None:
+            able = ", ".join(
+                e.name
+                for e in SOLVERS.values()
+                if (e.row_blocks or e.in_blocks) and e.name != self.name
+            )
+            raise ValueError(
+                f'solver="{self.name}" needs all rows in memory, and these data are blocks of '
+                f'rows; use solver="auto", or one of {able}'
+            )
+        return entry.in_blocks
+
+    def _variant(self, problem: Problem) -> Entry:
+        if problem.loss.blocks and self.class_columns is not None and classes_by_columns(problem):
+            return self.class_columns
+        if problem.penalty.grouped:
+            return self.groups or self
+        if extended(problem):
+            return self.bounded or self
         if self.small is not None and small(problem):
             return self.small
         if self.nonnegative is not None and nonnegative_least_squares(problem):
             return self.nonnegative
+        if self.program is not None and linear_program(problem):
+            return self.program
         if self.kinked is not None and not problem.loss.differentiable:
             return self.kinked
+        if self.classes is not None and problem.loss.blocks:
+            return self.classes
         if self.gram is not None and dense_least_squares(problem):
             return self.gram
-        sparse = problem.penalty.l1 > 0.0 and problem.loss.gamma > 0.0 and not problem.loss.blocks
-        return self.columns.variant(problem) if self.columns is not None and sparse else self
+        if self.tall is not None and tall_log_link(problem):
+            return self.tall
+        if self.columns is not None and by_columns(problem):
+            return self.columns._variant(problem)
+        return self
 
     def load(self) -> type:
         """The solver's class; imported here because its kernels import Numba."""
@@ -67,6 +116,24 @@ class Entry:
 _SMOOTH = frozenset({"smooth", "strongly_convex"})
 _AIS = frozenset({"sampling", "steps", "delta", "kappa", "delta_passes"})
 
+#: Coordinate methods on data in blocks of rows.
+_ROUNDS = Entry(
+    "dcd",
+    "rounds of dual coordinate ascent, each block by itself",
+    "dual.rounds",
+    "DualRounds",
+    needs=frozenset({"strongly_convex"}),
+    row_blocks=True,
+)
+_BLOCK_SETS = Entry(
+    "acf",
+    "working sets with their Gram matrix, added up over the blocks",
+    "primal.block_set",
+    "BlockWorkingSet",
+    needs=frozenset({"differentiable"}),
+    row_blocks=True,
+)
+
 SOLVERS: dict[str, Entry] = {
     entry.name: entry
     for entry in (
@@ -75,14 +142,15 @@ SOLVERS: dict[str, Entry] = {
             "stochastic primal-dual coordinates (SPDC)",
             "primal_dual.spdc",
             "SPDC",
-            options=_AIS | {"batch_size", "alpha", "rho"},
+            options=_AIS | {"batch_size", "n_jobs", "alpha", "weights", "rho", "groups", "kinks"},
+            blocks=True,
         ),
         Entry(
             "adaspdc",
             "SPDC with step sizes for each block (AdaSPDC)",
             "primal_dual.adaspdc",
             "AdaSPDC",
-            options=frozenset({"batch_size", "groups"}),
+            options=frozenset({"batch_size", "n_jobs", "groups", "kinks"}),
             blocks=True,
         ),
         Entry(
@@ -98,7 +166,7 @@ SOLVERS: dict[str, Entry] = {
             "doubly.dspdc",
             "DSPDC",
             needs=_SMOOTH,
-            options=_AIS,
+            options=_AIS | {"multiplier"},
         ),
         Entry(
             "spd1-vr",
@@ -114,6 +182,7 @@ SOLVERS: dict[str, Entry] = {
             "dual.dual_cd",
             "DualCoordinateAscent",
             needs=frozenset({"strongly_convex"}),
+            in_blocks=replace(_ROUNDS, name="dcd"),
         ),
         Entry(
             "acf",
@@ -121,18 +190,41 @@ SOLVERS: dict[str, Entry] = {
             "dual.acf",
             "AdaptiveFrequencies",
             needs=frozenset({"strongly_convex"}),
-            options=frozenset({"order", "stop", "eps"}),
+            options=frozenset({"order", "stop", "eps", "frequencies"}),
+            in_blocks=replace(_ROUNDS, name="acf"),
+            groups=Entry(
+                "acf",
+                "working sets of groups of columns",
+                "primal.group_set",
+                "GroupWorkingSet",
+                needs=frozenset({"differentiable"}),
+                extended=True,
+                joint=True,
+            ),
+            class_columns=Entry(
+                "acf",
+                "working sets of columns, each with the coefficients of all classes or targets",
+                "primal.class_set",
+                "ClassWorkingSet",
+                needs=frozenset({"smooth"}),
+                blocks=True,
+                extended=True,
+                joint=True,
+            ),
             columns=Entry(
                 "acf",
                 "working sets with adaptive frequencies",
                 "primal.working_set",
                 "WorkingSetDescent",
-                needs=frozenset({"smooth"}),
+                needs=frozenset({"differentiable"}),
+                in_blocks=_BLOCK_SETS,
+                tall=_BLOCK_SETS,
                 gram=Entry(
                     "acf",
                     "working sets with their Gram matrix",
                     "primal.gram_set",
                     "GramWorkingSet",
+                    in_blocks=_BLOCK_SETS,
                 ),
             ),
         ),
@@ -141,8 +233,9 @@ SOLVERS: dict[str, Entry] = {
             "coordinate descent, cyclic order",
             "primal.primal_cd",
             "CoordinateDescent",
-            needs=frozenset({"smooth"}),
+            needs=frozenset({"differentiable"}),
             options=frozenset({"order"}),
+            extended=True,
         ),
         Entry(
             "sdca",
@@ -159,6 +252,15 @@ SOLVERS: dict[str, Entry] = {
             needs=frozenset({"differentiable", "quadratic"}),
             blocks=True,
             unpenalised=True,
+            in_blocks=Entry(
+                "newton",
+                "Newton's method with sums over the blocks",
+                "newton.block_newton",
+                "BlockNewton",
+                needs=frozenset({"differentiable", "quadratic"}),
+                row_blocks=True,
+                unpenalised=True,
+            ),
             small=Entry(
                 "newton",
                 "Newton's method to the last digit of small problems",
@@ -171,6 +273,22 @@ SOLVERS: dict[str, Entry] = {
                 "newton.kinked",
                 "KinkedNewton",
                 needs=frozenset({"strongly_convex", "quadratic"}),
+                row_blocks=True,
+            ),
+            program=Entry(
+                "newton",
+                "interior point of the linear program of kinks and l1",
+                "newton.interior",
+                "InteriorPoint",
+                row_blocks=True,
+            ),
+            bounded=Entry(
+                "newton",
+                "Newton's method for weights and bounds of each column, and offsets",
+                "newton.bounded",
+                "BoundedNewton",
+                unpenalised=True,
+                extended=True,
             ),
             nonnegative=Entry(
                 "newton",
@@ -187,6 +305,7 @@ SOLVERS: dict[str, Entry] = {
             "NewtonCG",
             needs=frozenset({"differentiable", "quadratic"}),
             blocks=True,
+            row_blocks=True,
             unpenalised=True,
         ),
         Entry(
@@ -202,7 +321,7 @@ SOLVERS: dict[str, Entry] = {
             "baselines.sag",
             "StochasticAverageGradient",
             needs=frozenset({"smooth"}),
-            options=frozenset({"step"}),
+            options=frozenset({"step", "lipschitz"}),
         ),
         Entry(
             "afg",
@@ -218,7 +337,26 @@ SOLVERS: dict[str, Entry] = {
             "LimitedMemoryBFGS",
             needs=frozenset({"smooth", "quadratic"}),
             blocks=True,
+            row_blocks=True,
             unpenalised=True,
+            bounded=Entry(
+                "lbfgs",
+                "L-BFGS-B for several classes: weights and bounds of each column, and offsets",
+                "newton.bounded_classes",
+                "BoundedClasses",
+                blocks=True,
+                unpenalised=True,
+                extended=True,
+            ),
+            classes=Entry(
+                "lbfgs",
+                "L-BFGS for several classes, from a preconditioner on",
+                "newton.quasi_newton",
+                "QuasiNewton",
+                needs=frozenset({"smooth", "quadratic"}),
+                blocks=True,
+                unpenalised=True,
+            ),
         ),
         Entry(
             "pdhg",
@@ -231,11 +369,46 @@ SOLVERS: dict[str, Entry] = {
 }
 
 
+def extended(problem: Problem) -> bool:
+    """Whether columns have weights or bounds of their own, or predictions an offset, that no change
+    of variables takes away (:mod:`adacoord.problem.reduction`)."""
+    return not problem.penalty.uniform or problem.offset is not None
+
+
+def joint(problem: Problem) -> bool:
+    """Whether coefficients are bound together by groups, or by several targets of the squares."""
+    return problem.penalty.grouped or (problem.loss.blocks and not problem.loss.simplex)
+
+
+def by_columns(problem: Problem) -> bool:
+    """Whether coordinate methods work on columns: an l1, or on blocks of rows a sign, and a loss
+    with a continuous slope.  (In memory l2 and a sign are left to the rows.)"""
+    penalty, loss = problem.penalty, problem.loss
+    signed = problem.matrix.blocked and penalty.positive and penalty.strong_convexity > 0.0
+    return (penalty.l1 > 0.0 or signed) and loss.differentiable and not loss.blocks
+
+
+def classes_by_columns(problem: Problem) -> bool:
+    """Several targets or classes, on working sets of columns: groups, l1, or squares."""
+    penalty = problem.penalty
+    if problem.matrix.blocked or not penalty.uniform or penalty.positive:
+        return False
+    return penalty.has_threshold or joint(problem)
+
+
 def nonnegative_least_squares(problem: Problem) -> bool:
     """Least squares with x >= 0 and no penalty."""
     return (
         problem.loss.name == "squared" and problem.penalty.positive and not problem.has_certificate
     )
+
+
+def linear_program(problem: Problem) -> bool:
+    """A loss with one kink and l1 alone, and columns whose Gram matrix is not absurd."""
+    loss, penalty = problem.loss, problem.penalty
+    one_kink = not loss.differentiable and loss.constants[1] == 0.0
+    only_l1 = penalty.strong_convexity == 0.0 and penalty.has_threshold and not penalty.positive
+    return one_kink and only_l1 and not small(problem) and 8 * problem.d**2 <= LARGEST
 
 
 def dense_least_squares(problem: Problem) -> bool:
@@ -248,25 +421,52 @@ def dense_least_squares(problem: Problem) -> bool:
     return (
         problem.loss.name == "squared"
         and problem.matrix.is_dense
+        and not problem.matrix.blocked
         and not small(problem)
         and fits(most, SET_MATRICES)
     )
 
 
+def tall_log_link(problem: Problem) -> bool:
+    """A log link on dense data whose rows are many times their few columns.
+
+    A Gram matrix of these costs less than the sweeps that it saves (``race.py --models``): Poisson,
+    100,000 x 50, l1 = l1_max/100, 82 ms for 165; 10,000 x 300, l1_max/30, 165 for 88.
+    """
+    return (
+        problem.loss.log_link
+        and problem.matrix.is_dense
+        and problem.d <= MOST_TALL
+        and problem.n >= TALL * problem.d
+    )
+
+
+def able_to_extend(problem: Problem) -> str:
+    """The solver that takes an extended problem."""
+    return "lbfgs" if problem.loss.blocks else "newton"
+
+
 def newton_can(problem: Problem) -> bool:
     """Whether Newton's method takes the problem and its system fits into memory."""
+    if extended(problem):
+        return not problem.loss.blocks
     strong = problem.loss.differentiable or problem.penalty.strong_convexity > 0.0
+    if problem.matrix.blocked and problem.loss.blocks:  # conjugate gradients take it
+        return False
     return strong and problem.penalty.quadratic and not too_large(problem)
 
 
 def lbfgs_can(problem: Problem) -> bool:
     """Whether L-BFGS takes the problem, with or without a penalty."""
+    if extended(problem):
+        return problem.loss.blocks
     return problem.loss.gamma > 0.0 and problem.penalty.quadratic
 
 
 def newton_cg_can(problem: Problem) -> bool:
     """Whether Newton's method with conjugate gradients takes the problem."""
-    return problem.loss.differentiable and problem.penalty.quadratic
+    smooth = problem.loss.differentiable and problem.penalty.quadratic
+    return smooth and not extended(problem)
 
 
 #: What the solvers that need no penalty can do without one.
@@ -274,11 +474,28 @@ _CAN = {"newton": newton_can, "newton-cg": newton_cg_can, "lbfgs": lbfgs_can}
 
 
 def admit(problem: Problem, name: str, options: dict) -> Entry:
-    """The entry of the solver called ``name``; refused where it cannot take the problem."""
+    """The entry of the solver called ``name``; refused where it cannot take the problem, reduced
+    as it is solved."""
+    problem = problem.reduction.problem
     penalty = problem.penalty
     if not isinstance(name, str) or name not in SOLVERS:
         raise ValueError(f"solver={name!r}: not a solver; use one of auto, {', '.join(SOLVERS)}")
     entry = SOLVERS[name].variant(problem)
+    blocked = problem.matrix.blocked
+    instead = "auto" if blocked else "apdc"  # on blocks what is able depends on the rest
+    if joint(problem) and not entry.joint:
+        seen = penalty.words if penalty.grouped else "b has several columns"
+        raise ValueError(
+            f'{seen}: solver="{name}" takes no groups of coefficients; use solver="acf", or "auto"'
+        )
+    if extended(problem) and not entry.extended:
+        seen = problem.penalty.words if not problem.penalty.uniform else "offset"
+        raise ValueError(
+            f'{seen}: solver="{name}" takes no weights or bounds of single columns, and no offset '
+            f'of the loss "{problem.loss.name}"; use solver="{able_to_extend(problem)}"'
+            + ', or "cd"'
+            * (problem.loss.gamma > 0.0 and not problem.loss.blocks)
+        )
     if not problem.has_certificate and not entry.unpenalised:
         able = [e.name for e in SOLVERS.values() if e.unpenalised and _CAN[e.name](problem)]
         raise ValueError(
@@ -288,13 +505,13 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
         )
     if "quadratic" in entry.needs and not penalty.quadratic:
         seen = f"l1={penalty.l1!r}" if penalty.l1 > 0.0 else "positive=True"
-        raise ValueError(f'{seen}: solver="{name}" takes no penalty but l2; use solver="apdc"')
+        raise ValueError(f'{seen}: solver="{name}" takes no penalty but l2; use solver="{instead}"')
     if "differentiable" in entry.needs and not problem.loss.differentiable:
         raise ValueError(
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
-            'solver="apdc", or a smooth loss such as "smooth_hinge"'
+            f'solver="{instead}", or a smooth loss such as "smooth_hinge"'
         )
-    if name == "newton" and not small(problem) and too_large(problem):
+    if name == "newton" and not (small(problem) or entry.extended) and too_large(problem):
         size = system_size(problem)
         remedy = (
             'use solver="auto"'
@@ -308,17 +525,23 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
     if "strongly_convex" in entry.needs and penalty.strong_convexity == 0.0:
         raise ValueError(
             f'l2=0.0: solver="{name}" needs a strongly convex penalty; use l2 > 0, or '
-            f'solver="apdc" for l1 alone'
+            f'solver="{instead}" for l1 alone'
+        )
+    if blocked and problem.loss.blocks and name == "newton":
+        raise ValueError(
+            f'loss="{problem.loss.name}": on data in blocks of rows use solver="newton-cg" in '
+            'place of "newton"'
         )
     if problem.loss.blocks and not entry.blocks:
         raise ValueError(
             f'loss="{problem.loss.name}": solver="{name}" takes one number a row; use '
-            'solver="apdc" or "adaspdc"'
+            + ('solver="auto"' if blocked else 'solver="apdc", "spdc" or "adaspdc"')
         )
     if "smooth" in entry.needs and problem.loss.gamma == 0.0:
         raise ValueError(
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
-            'solver="apdc" or "spdc", or a smooth loss such as "smooth_hinge"'
+            + ('solver="auto"' if blocked else 'solver="apdc" or "spdc"')
+            + ', or a smooth loss such as "smooth_hinge"'
         )
     unknown = sorted(set(options) - entry.options)
     if unknown:

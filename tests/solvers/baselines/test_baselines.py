@@ -112,7 +112,8 @@ def test_sag_makes_the_naive_steps(loss, penalty, intercept, storage):
     A, b, w = make(loss)
     rows, W, beta = visited(A, w, intercept)
     norms = W[rows] * ((A[rows] ** 2).sum(axis=1) + beta**2)
-    for step, passes in ((1.0, 35), (1 / 16, 7)):
+    R = np.sqrt(norms.max())
+    for step, lipschitz, passes in ((1.0, "slope", 35), (1 / 16, "slope", 7), (1 / 4, "norm", 7)):
         solver = make_solver(
             "sag",
             A,
@@ -124,6 +125,7 @@ def test_sag_makes_the_naive_steps(loss, penalty, intercept, storage):
             seed=3,
             intercept=intercept,
             step=step,
+            lipschitz=lipschitz,
         )
         rng = np.random.Generator(np.random.PCG64(3))
         order = np.concatenate(
@@ -139,7 +141,7 @@ def test_sag_makes_the_naive_steps(loss, penalty, intercept, storage):
             rows,
             W,
             beta,
-            step * GAMMA[loss] / norms.max(),
+            step * GAMMA[loss] / (R if lipschitz == "norm" else R * R),
         )
         solver.advance(passes)
         np.testing.assert_allclose(solver.x, x, rtol=0, atol=1e-10)
@@ -188,6 +190,12 @@ def test_bad_steps(step):
     A, b, _ = make("squared")
     with pytest.raises(ValueError, match=r"step=.*units of 1/L"):
         ac.solve(ac.Problem(A, b, l2=0.1), "sag", step=step)
+
+
+def test_what_the_lipschitz_constant_of_sag_may_be():
+    A, b, _ = make("squared")
+    with pytest.raises(ValueError, match=r"lipschitz='max': sag takes \"slope\" .* or \"norm\""):
+        ac.solve(ac.Problem(A, b, l2=0.1), "sag", lipschitz="max")
 
 
 # ---- ASDCA ---------------------------------------------------------------------------------------
@@ -424,32 +432,6 @@ def test_lbfgs_ends_on_a_quadratic_of_fewer_columns_than_its_memory():
     solver.advance(2 * 14)
     x = np.linalg.solve(A.T @ A / 50 + 1e-3 * np.eye(8), A.T @ b / 50)
     np.testing.assert_allclose(solver.x, x, rtol=0, atol=1e-9)
-
-
-@STORAGES
-def test_lbfgs_with_classes(storage):
-    """Products of whole matrices, counted as such; passes add up and the state is whole."""
-    A, _, w = make("squared", seed=3)
-    b = np.arange(40) % 3
-    penalty = (0.0, 0.01, False)
-
-    def solver():
-        return make_solver("lbfgs", A, b, "multinomial", penalty, storage, w=w, intercept=True)
-
-    whole, parts, other = solver(), solver(), solver()
-    whole.advance(70)
-    for k in (3, 1, 33, 0, 2):
-        parts.advance(k)
-    other.restore(parts.state())
-    for one in (parts, other):
-        one.advance(31)
-        for name in ("x", "y", "intercept", "operations"):
-            np.testing.assert_array_equal(getattr(whole, name), getattr(one, name), err_msg=name)
-    problem = whole.problem
-    assert whole.operations == 70 * problem.matrix.nnz  # for all classes at once
-    slopes = w[:, None] * problem.loss.derivative(problem.predict(whole.x, whole.intercept), b) / 40
-    np.testing.assert_allclose(A.T @ slopes + 0.01 * whole.x, 0.0, atol=1e-7)
-    np.testing.assert_allclose(slopes.sum(axis=0), 0.0, atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", [{"l1": 0.1}, {"l2": 0.1, "positive": True}])

@@ -77,6 +77,7 @@ def naive_dspdc(
     delta=(0.2, 0.8),
     kappa=0.5,
     delta_passes=100,
+    multiplier=1.0,
     w=None,
     intercept=False,
 ):
@@ -88,7 +89,9 @@ def naive_dspdc(
     W = w[rows] * N / n
     scaled = abs(A) * np.sqrt(W)[:, None]
     lam, gamma, top = penalty[1], GAMMA[loss], scaled.max()
-    m = {"practical": 1.6, "theory": 1.0}.get(steps, steps)
+    m = {"practical": 1.6, "theory": 1.0, "printed": multiplier, "constant": multiplier}.get(
+        steps, steps
+    )
     if steps == "theory" and sampling != "uniform":
         m *= 1 - max(delta)
     tau = m / 2 * (gamma / (N * lam * top**2)) ** 0.5
@@ -113,8 +116,10 @@ def naive_dspdc(
         while spent < (k + 1) * entries:
             i, p = draw(abs(pi) ** power, share, next(numbers))
             j, q = draw(abs(psi) ** power, share, next(numbers))
-            if steps == "theory":
+            if steps in ("theory", "printed"):
                 s, t = sigma / (N * p), tau / (D * q)
+            elif steps == "constant":
+                s, t = sigma, tau
             else:
                 s, t = sigma * top / scaled[i].max(), tau * top / scaled[:, j].max()
             v = reference.dual_prox(loss, A[i] @ xbar, b[i], y[i], s)
@@ -124,7 +129,7 @@ def naive_dspdc(
             new = x.copy()
             gradient = A[:, j] @ (W * ybar) / N
             new[j] = reference.prox(x[j], gradient, t, (0.0, 0.0, False) if free else penalty)
-            xbar = new + theta * (new - x) / (1.0 if isinstance(steps, float) else q)
+            xbar = new + theta * (new - x) / (q if steps in ("practical", "theory") else 1.0)
             if sampling == "adaptive":
                 pi[i], psi[j] = (v - y[i]) / s, (new[j] - x[j]) / t
             x, y[i] = new, v
@@ -195,6 +200,17 @@ def test_iterates_with_other_steps(steps, sampling, storage):
         steps=steps,
         **MIXTURES[sampling],
     )
+
+
+@STORAGES
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("steps", ["printed", "constant"])
+def test_iterates_with_fixed_steps(steps, sampling, storage):
+    """Algorithm 2 with its steps, and with those of eq. 10, times what the paper tunes."""
+    A, b = make("smooth_hinge", n=23, d=7, seed=3)
+    options = {"steps": steps, "sampling": sampling, "multiplier": 1.5, **MIXTURES[sampling]}
+    for penalty in ("l2", "l1+l2"):
+        assert_follows(A, b, "smooth_hinge", PENALTIES[penalty], 6, storage, **options)
 
 
 @STORAGES
@@ -409,6 +425,9 @@ def test_start_is_where_it_starts():
         {"delta": 0.5},
         {"delta_passes": 0},
         {"steps": np.inf},
+        {"multiplier": 0.0},
+        {"multiplier": "large"},
+        {"multiplier": True},
     ],
 )
 def test_bad_options(option):
@@ -416,6 +435,12 @@ def test_bad_options(option):
     with pytest.raises(ValueError) as error:
         DSPDC(make_problem("squared", "l2", "csr"), generator(), **option)
     assert str(error.value).startswith(f"{name}={value!r}: ")
+
+
+def test_a_multiplier_is_for_fixed_steps():
+    for steps in ("practical", "theory", 2.0):
+        with pytest.raises(ValueError, match=r'multiplier=3.0 with steps=.* steps="printed" or'):
+            DSPDC(make_problem("squared", "l2", "csr"), generator(), steps=steps, multiplier=3.0)
 
 
 def test_problems_it_cannot_solve():

@@ -16,6 +16,7 @@ from adacoord.solvers.newton.dense_kernels import (
     move,
     whole_step,
 )
+from adacoord.solvers.newton.kernels import family
 
 SMOOTH = [name for name, cls in LOSSES.items() if cls().differentiable]
 
@@ -41,7 +42,8 @@ def test_expansion(make_data, loss, fill):
     phi = LOSSES[loss]()
     y, bend, slope = np.empty(30), np.zeros(30), np.empty(5)
     bent = np.empty((30 if fill else 0, 5))
-    total, rows, flips = expand_data(A, phi.code, *phi.constants, z, b, w, y, bend, bent, slope)
+    law = *family(phi.code), phi.code, *phi.constants
+    total, rows, flips = expand_data(A, *law, z, b, w, y, bend, bent, slope)
     np.testing.assert_allclose(total, np.sum(w * phi.value(z, b)), rtol=1e-12)
     np.testing.assert_allclose(y, phi.derivative(z, b), atol=1e-12)
     B = np.column_stack([A, np.ones(30)])
@@ -52,7 +54,7 @@ def test_expansion(make_data, loss, fill):
     assert rows == flips == np.count_nonzero(bend)
     if fill:
         np.testing.assert_allclose(bent[:rows].T @ bent[:rows], (B.T * bend) @ B, atol=1e-12)
-    assert expand_data(A, phi.code, *phi.constants, z, b, w, y, bend, bent, slope)[2] == 0
+    assert expand_data(A, *law, z, b, w, y, bend, bent, slope)[2] == 0
 
 
 @pytest.mark.parametrize("settled", [True, False])
@@ -67,7 +69,7 @@ def test_whole_step(make_data, loss, intercept, settled):
     x, c = 0.1 * rng.standard_normal(d), 0.2 * intercept
     z, y = A @ x + c, np.empty(n)
     bend, bent, slope = np.zeros(n), np.empty((n, d + 1)), np.empty(d + 1)
-    law = phi.code, *phi.constants
+    law = *family(phi.code), phi.code, *phi.constants
     value, _, _ = expand_data(A, *law, z, b, w, y, bend, bent, slope)
     gradient = slope[: d + intercept].copy()
     gradient[:d] += l2 * x

@@ -16,6 +16,7 @@ from smooth_problems import SMOOTH, STORAGES, as_storage, gradient, make
 import adacoord as ac
 from adacoord import losses
 from adacoord.auto.rule import choose
+from adacoord.data.matrix import as_matrix
 from adacoord.kernels.gram import sparse_gram
 from adacoord.linalg.cholesky import Cholesky
 from adacoord.solvers.newton import newton
@@ -52,9 +53,11 @@ def test_line(loss):
         "regression": rng.standard_normal(n),
         "multiclass": np.arange(n) % 3,
         "count": rng.poisson(2.0, n).astype(float),
+        "positive": rng.gamma(2.0, 1.0, n),
     }[loss.task]
 
-    rows = (Blocks if loss.blocks else Scalars)(SimpleNamespace(loss=loss, b=b, n=n), w)
+    problem = SimpleNamespace(loss=loss, b=b, n=n, matrix=as_matrix(np.ones((n, 1))))
+    rows = (Blocks if loss.blocks else Scalars)(problem, w)
 
     def along(t):
         return rows.along(z, dz, t)
@@ -155,15 +158,32 @@ def test_step_solves_newtons_equations(loss, shape, intercept, storage):
     H, g = naive_hessian(problem, x, problem.no_intercept)
     at = solver._at(solver.t, solver.c)
     solver.system.factorise(at.curvature)
-    dt, dc = solver.system.step(solver.t, at.gradient, at.total)
-    slope = solver._slope(at, dt, dc, solver.system.predict(dt))
+    gradient = solver.system.gradient(solver.t, at.p)
+    dt, dc = solver.system.step(solver.t, gradient, np.sum(at.p, axis=0))
+    slope = solver._slope(at, solver.t, dt, dc, solver.system.predict(dt))
     step = solver.system.x(dt).ravel()
     step = np.r_[step, np.ravel(dc)] if intercept else step
     np.testing.assert_allclose(H @ step, -g, rtol=1e-5, atol=1e-6 * np.abs(g).max())
     assert slope == pytest.approx(g @ step, rel=1e-5)
-    if not intercept:
-        square = solver.system.square(at.gradient, at.total)
-        assert square == pytest.approx(g @ g, rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(900, 300), (300, 900)])
+@pytest.mark.parametrize("loss", ["logistic", "poisson", "squared"])
+def test_slopes_of_the_expansion_close_the_gap(loss, shape):
+    """Of the point after a step, without the gradient there."""
+    A, b = make(loss, *shape)
+    problem = ac.Problem(A, b, loss, l2=1e-4, intercept=True)
+    solver, looked = make_solver(problem), 0
+    for _ in range(15):
+        solver.advance(1)
+        if 1e-11 < solver.estimate < 1e-3:
+            gap = problem.gap(solver.x, solver.y, solver.intercept)
+            primal = problem.primal(solver.x, solver.intercept)
+            relative = problem.relative_gap(primal, primal - gap)
+            assert 0.5 < solver.estimate / relative < 4.0  # logistic: to leading order
+            looked += 1
+    assert looked or loss == "squared" or shape[0] < shape[1]
+    assert problem.gap(solver.x, solver.y, solver.intercept) < 1e-11
 
 
 # ---- optima ------------------------------------------------------------------------------------
@@ -186,8 +206,10 @@ def test_optimum(loss, shape, intercept, weighted, storage):
     problem = ac.Problem(
         as_storage(A, storage), b, loss, l2=l2, intercept=intercept, sample_weight=w
     )
-    result = ac.solve(problem, "newton", tol=1e-13, max_passes=60)
-    assert result.converged and result.relative_gap <= 1e-13
+    # Poisson's P is what its terms leave: 2.5e-13 of it is what can be proved
+    tol = 1e-12 if loss == "poisson" else 1e-13
+    result = ac.solve(problem, "newton", tol=tol, max_passes=60)
+    assert result.converged and result.relative_gap <= tol
     best, x, c = reference.smooth_optimum(
         A, b, loss, (0.0, l2, False), np.ones(b.size) if w is None else w, intercept=intercept
     )
@@ -383,7 +405,10 @@ def test_huge_predictions_do_not_overflow():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"loss": "hinge", "l1": 0.1}, 'l1=0.1: solver="newton" takes no penalty but l2.*"apdc"'),
+        (
+            {"loss": "epsilon_insensitive", "l1": 0.1},
+            'l1=0.1: solver="newton" takes no penalty but l2.*"apdc"',
+        ),
         ({"loss": "hinge"}, 'without a penalty there is no duality gap, and solver="newton"'),
         ({"l1": 0.1, "l2": 0.1}, 'l1=0.1: solver="newton" takes no penalty but l2.*"apdc"'),
         ({"l2": 0.1, "positive": True}, 'positive=True: solver="newton" takes no penalty but l2'),
@@ -518,3 +543,35 @@ def test_a_start_that_overflows_is_not_taken():
     assert ac.solve(problem, "newton", start=far).primal == pytest.approx(
         ac.solve(problem, "newton").primal, rel=1e-6
     )
+
+
+# ---- least squares of float32 data -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-12])
+@pytest.mark.parametrize("size", [1.0, 1e-30, 1e22])
+def test_a_first_step_of_float32(tol, size):
+    """Where it is not enough, or float32 cannot hold the products, float64 goes on."""
+    rng = np.random.default_rng(8)
+    A = rng.standard_normal((400, 30))
+    A = A @ (np.eye(30) + rng.standard_normal((30, 30)))
+    b = A @ rng.standard_normal(30) + rng.standard_normal(400) + 5.0
+    A, l2 = (size * A).astype(np.float32), 1e-3 * size**2
+    problem = ac.Problem(A, b, l2=l2, intercept=True)
+    result = ac.solve(problem, "newton", tol=tol)
+    assert result.converged and result.passes <= 4
+    exact = ac.solve(ac.Problem(A.astype(float), b, l2=l2, intercept=True), "newton", tol=1e-12)
+    assert result.primal - exact.primal <= tol * exact.primal
+
+
+def test_a_start_that_is_enough_costs_no_gram_matrix(monkeypatch):
+    rng = np.random.default_rng(9)
+    A, b = rng.standard_normal((20, 60)), rng.standard_normal(20)
+    problem = ac.Problem(A, b, l2=0.1, intercept=True)
+    best = ac.solve(problem, "newton", tol=1e-10)
+    monkeypatch.setattr(
+        newton.smaller_side(problem).__class__, "K", property(lambda _: pytest.fail("K was made"))
+    )
+    again = ac.solve(problem, "newton", tol=1e-8, start=best)
+    assert again.passes == 0 and again.converged
+    np.testing.assert_array_equal(again.x, best.x)

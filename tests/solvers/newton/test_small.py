@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import optimize
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import LinearRegression
+from smooth_problems import make
 
 import adacoord as ac
 from adacoord.api.solve import run
+from adacoord.auto.rule import choose
 from adacoord.problem.losses import LOSSES
 from adacoord.solvers.newton import size
 from adacoord.solvers.newton.active_set import ActiveSet
 from adacoord.solvers.newton.dense import DenseNewton
 from adacoord.solvers.newton.dense_kernels import descend
+from adacoord.solvers.newton.newton import Newton
 from adacoord.solvers.newton.small import SmallNewton, rounded
 
 
@@ -342,3 +347,41 @@ def test_rows_at_a_kink(make_data, loss):
         inside &= v != 0.0
     np.testing.assert_array_equal(kink, inside)
     assert 0 < kink.sum() < 50
+
+
+def test_auto_takes_conjugate_gradients_on_small_data_with_long_rows():
+    """Where a Gram matrix costs many products; data of some hundred rows go to the last digit."""
+    A, b = make("logistic", 2000, 100)
+    assert choose(ac.Problem(A, b, "logistic", l2=1e-3)) == "newton-cg"
+    assert choose(ac.Problem(A[:, :10], b, "logistic", l2=1e-3)) == "newton"
+    assert choose(ac.Problem(A[:160], b[:160], "logistic", l2=1e-3)) == "newton"
+    for loss in ("squared", "squared_hinge"):  # which Newton steps end on
+        assert choose(ac.Problem(A, b, loss, l2=1e-3)) == "newton"
+    assert choose(ac.Problem(A, b, "logistic", l2=1e-3, l1=1e-3)) == "newton"
+
+
+@pytest.mark.parametrize("l2", [1e-6, 1e-3, 1.0])
+def test_small_classes_end_a_step_early_and_at_the_last_digit(l2):
+    """The step that would change nothing is not made, from zero and from a neighbour's solution."""
+    rng = np.random.default_rng(3)
+    A, b = rng.standard_normal((150, 4)), rng.integers(3, size=150)
+    problem = ac.Problem(A, b, "multinomial", l2=l2, intercept=True)
+    before = run(problem.with_penalty(l2=2.0 * l2), "newton", tol=1e-4, max_passes=100, options={})
+    for start in (None, before):
+        found = run(problem, "newton", tol=1e-4, max_passes=100, options={}, start=start)
+        solver = Newton(problem, np.random.Generator(np.random.PCG64(0)), start)
+        solver.advance(found.passes + 3)
+        np.testing.assert_allclose(found.x, solver.x, rtol=0, atol=1e-10 * np.abs(solver.x).max())
+        assert found.relative_gap <= 1e-12
+
+
+def test_a_start_of_classes_that_is_worse_than_zero_is_left():
+    rng = np.random.default_rng(4)
+    A, b = rng.standard_normal((150, 4)), rng.integers(3, size=150)
+    problem = ac.Problem(A, b, "multinomial", l2=1e-2, intercept=True)
+    found = ac.solve(problem, "newton", tol=1e-9)
+    for large in (1e2, 1e200):
+        start = SimpleNamespace(x=large * A[:4, :3], intercept=np.zeros(3), y=found.y)
+        again = ac.solve(problem, "newton", tol=1e-9, start=start)
+        assert again.converged and again.passes <= found.passes
+        np.testing.assert_allclose(again.x, found.x, rtol=0, atol=1e-9)

@@ -84,13 +84,66 @@ def test_stationarity_is_a_cosine():
     w = rng.exponential(1.0, 30)
     x, c = rng.standard_normal(3), 0.3
     r = A @ x + c - b
-    columns = np.c_[A, np.ones(30)]
+    columns = np.c_[A - w @ A / w.sum(), np.ones(30)]
     expected = max(abs(w * r @ a) / np.sqrt((w @ a**2) * (w @ r**2)) for a in columns.T)
     problem = ac.Problem(A, b, sample_weight=w, intercept=True)
     assert problem.stationarity(x, c) == pytest.approx(expected, rel=1e-12)
     units = ac.Problem(A * [1e-6, 1.0, 1e6], b, sample_weight=w, intercept=True)
     scaled = units.stationarity(x / [1e-6, 1.0, 1e6], c)
     assert scaled == pytest.approx(expected, rel=1e-9)
+    # nor does the origin count, but for what it hides
+    for origin, hidden in ((1e3, 1e-9), (1e6, 1e-3)):
+        moved = ac.Problem(A + origin, b, sample_weight=w, intercept=True)
+        found = moved.stationarity(x, c - origin * x.sum())
+        assert found == pytest.approx(expected, rel=hidden)
+
+
+@STORAGES
+@pytest.mark.parametrize("loss", ["squared", "logistic", "multinomial", "poisson"])
+@pytest.mark.parametrize("origin", [2e3, 1.6e6, 1e8])
+def test_columns_far_from_the_origin(loss, storage, origin):
+    """Years, timestamps: x = 0 was called stationary, its slopes at a right angle to a column of
+    next to constant numbers."""
+    A, b = make("logistic" if loss == "multinomial" else loss, 150, 4)
+    b = (b > 0).astype(float) if loss == "multinomial" else b
+    best = ac.solve(ac.Problem(A, b, loss, intercept=True), "newton", tol=1e-6)
+    A[:, 0] += origin
+    found = ac.solve(ac.Problem(as_storage(A, storage), b, loss, intercept=True), tol=1e-5)
+    assert found.converged and found.primal <= best.primal + 1e-6 * abs(best.primal)
+
+
+def one_hot(n):
+    return np.eye(4)[np.arange(n) % 4]
+
+
+#: Columns that others, and the intercept, make up; with what is left without them.
+REDUNDANT = {
+    "constant": lambda A: (np.c_[A, np.full(len(A), 3.7)], A),
+    "all levels": lambda A: (np.c_[A, one_hot(len(A))], np.c_[A, one_hot(len(A))[:, 1:]]),
+    "both": lambda A: (
+        np.c_[np.full(len(A), 1e4), A, one_hot(len(A))],
+        np.c_[A, one_hot(len(A))[:, 1:]],
+    ),
+    "far levels": lambda A: (np.c_[A, one_hot(len(A)) + 1e3], np.c_[A, one_hot(len(A))[:, 1:]]),
+    "twice": lambda A: (np.c_[A, 2.1 * A[:, 0] + A[:, 1] + 30.0], A),
+}
+
+
+@STORAGES
+@pytest.mark.parametrize("columns", REDUNDANT)
+@pytest.mark.parametrize("loss", ["squared", "logistic", "huber", "poisson", "multinomial"])
+@pytest.mark.parametrize("solver", ["newton", "newton-cg"])
+def test_columns_that_the_intercept_has(loss, columns, solver, storage):
+    """Steps along what rounding left of them had coefficients of 1e15, and predictions of noise."""
+    A, b = make("logistic" if loss == "multinomial" else loss, 150, 3)
+    b = (b > 0).astype(float) if loss == "multinomial" else b
+    redundant, without = REDUNDANT[columns](A)
+    best = ac.solve(ac.Problem(without, b, loss, intercept=True), "newton", tol=1e-8)
+    problem = ac.Problem(as_storage(redundant, storage), b, loss, intercept=True)
+    found = ac.solve(problem, solver, tol=1e-6)
+    assert found.converged
+    assert found.primal == pytest.approx(best.primal, rel=1e-6)
+    assert np.abs(found.x).max() < 1e3 and np.abs(found.intercept).max() < 1e6
 
 
 @STORAGES

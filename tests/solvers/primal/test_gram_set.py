@@ -160,13 +160,15 @@ def test_nothing_to_do():
 
 
 def test_the_fallback_has_something_to_compare_with(monkeypatch):
-    """The start is looked at: what is left to do is forecast from two looks, never from one."""
+    """What is left to do is forecast from two looks, never from one; x = 0 need not be one."""
     problem = make(rho=3.0, l1=1e-3, l2=1e-6)
     monkeypatch.setattr("adacoord.auto.fallback.JUDGED_AFTER", 0.0)
     monkeypatch.setattr("adacoord.auto.fallback.expected", lambda *_: 0.0)
     monkeypatch.setattr("adacoord.api.solve.choose", lambda _: "acf")
     found = ac.solve(problem, tol=1e-11, max_passes=20_000)
-    assert found.history.operations[0] == 0 and found.converged
+    history = found.history
+    assert found.converged
+    assert history.switched is None or np.sum(history.passes <= history.switched.passes) >= 2
 
 
 def test_interrupted():

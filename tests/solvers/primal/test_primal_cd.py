@@ -11,14 +11,18 @@ import adacoord as ac
 from adacoord.auto.rule import choose_large
 from adacoord.data.matrix import as_matrix
 from adacoord.kernels.columns import column_dots, combine, moments, row_squares
+from adacoord.problem.column_penalty import ColumnPenalty
 from adacoord.problem.losses import LOSSES, get_loss
 from adacoord.sampling.frequencies import LEAST, MOST, schedule
 from adacoord.solvers.newton.support import support_newton, support_solve
+from adacoord.solvers.primal import working_set
+from adacoord.solvers.primal.group_set import GroupWorkingSet
 from adacoord.solvers.primal.kernels import (
     linearise,
     mean_loss,
     sweep,
 )
+from adacoord.solvers.primal.primal_cd import CoordinateDescent
 from adacoord.solvers.registry import SOLVERS
 
 SMOOTH = [name for name, cls in LOSSES.items() if cls().gamma > 0.0]
@@ -288,13 +292,20 @@ def test_newton_step_never_raises_the_model(seed):
     np.testing.assert_allclose(slopes, s0 + h * (A @ (x - x0)), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", [*SMOOTH, "poisson", "gamma", "tweedie"])
 def test_model_of_a_loss(name):
     _, b = make(30, 12, task="classification")
+    b = np.exp(b) if LOSSES[name].log_link else b
     loss, rng = get_loss(name), np.random.default_rng(0)
     z, dz, w = rng.standard_normal(30), rng.standard_normal(30), rng.random(30)
     slopes, h = np.empty(30), np.empty(30)
-    total, mass = linearise(loss.code, *loss.constants, z, b, w, 0.0, slopes, h)
+    total, mass = linearise(loss.code, *loss.constants, z, b, w, 0.0, 0.0, slopes, h)
+    if loss.log_link:
+        ahead = loss.derivative(z + 1e-6, b) - loss.derivative(z - 1e-6, b)
+        np.testing.assert_allclose(h, w * ahead / 2e-6, rtol=1e-6)
+        least = h.copy()
+        total, mass = linearise(loss.code, *loss.constants, z, b, w, 0.0, 0.7, slopes, h)
+        np.testing.assert_allclose(h, np.maximum(least, 0.7 * np.abs(slopes)), rtol=1e-12)
     np.testing.assert_allclose(slopes, w * loss.derivative(z, b), rtol=1e-13)
     assert total == pytest.approx(slopes.sum()) and mass == pytest.approx(h.sum())
     expected = np.sum(w * loss.value(z + 0.3 * dz, b))
@@ -442,7 +453,7 @@ def naive_frequencies(A, b, l1, l2, passes, solver):
         return np.sum((A @ w - b) ** 2) / (2 * n) + l1 * np.abs(w).sum() + l2 / 2 * w @ w
 
     for k in range(passes):
-        size = schedule(np.arange(d), d, p, accumulators, order, word)
+        size = solver.plan(np.arange(d), d, p, accumulators, order, word)
         gains = []
         for j in order[:size]:
             square = A[:, j] @ A[:, j] / n + l2
@@ -462,10 +473,11 @@ def naive_frequencies(A, b, l1, l2, passes, solver):
 
 @STORAGES
 @pytest.mark.parametrize("l2", [0.0, 0.1])
-def test_frequencies_over_all_columns_against_naive_ones(storage, l2):
+@pytest.mark.parametrize("order", ["frequencies", "argmax", "iid"])
+def test_frequencies_over_all_columns_against_naive_ones(order, storage, l2):
     A, b = make(25, 14, seed=13)
     problem = ac.Problem(as_storage(A, storage), b, l1=0.05, l2=l2)
-    solver = SOLVERS["cd"].load()(problem, np.random.default_rng(2), order="frequencies")
+    solver = SOLVERS["cd"].load()(problem, np.random.default_rng(2), order=order)
     x, p, visits = naive_frequencies(A, b, 0.05, l2, 8, solver)
     solver.advance(8)
     np.testing.assert_allclose(solver.x, x, atol=1e-9)
@@ -493,8 +505,9 @@ def test_frequencies_save_work_on_texts():
 
 def test_an_order_that_is_none():
     A, b = make(20, 10)
-    with pytest.raises(ValueError, match=r"order='hybrid'.*cyclic, frequencies"):
-        ac.solve(ac.Problem(A, b, l1=0.1), "cd", order="hybrid")
+    for wrong in ("hybrid", None, ["cyclic"]):
+        with pytest.raises(ValueError, match=r"order=.*cyclic, frequencies, argmax, iid"):
+            ac.solve(ac.Problem(A, b, l1=0.1), "cd", order=wrong)
 
 
 def test_auto_takes_working_sets_where_there_is_an_l1():
@@ -597,3 +610,89 @@ def test_one_row_of_a_curved_loss(name, loss):
     problem = ac.Problem(np.array([[1.0, 2.0]]), [2.0], loss, l1=0.1)
     best = ac.solve(problem, "apdc", tol=1e-9, max_passes=10_000)
     assert ac.solve(problem, name, tol=1e-9).primal == pytest.approx(best.primal, rel=1e-8)
+
+
+# --- weights and bounds of each column -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_weights_that_are_all_the_same_give_the_bits_of_one(name):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 9))
+    b = np.where(np.arange(60) % 2, 1.0, -1.0)
+    one = ac.Problem(A, b, name, l1=0.02, l2=0.1, intercept=True)
+    each = ac.Problem(A, b, name, l1=0.02, l2=0.1, intercept=True)
+    full = (np.full(9, v) for v in (0.02, 0.1, -np.inf, np.inf, 1.0))
+    each.penalty = ColumnPenalty(*full)
+    x = []
+    for problem in (one, each):
+        solver = CoordinateDescent(problem, np.random.default_rng(0))
+        solver.advance(5)
+        x.append(solver.x)
+    np.testing.assert_array_equal(x[0], x[1])
+
+
+@pytest.mark.parametrize("name", ["squared", "huber", "logistic", "squared_hinge"])
+def test_bounds_weights_and_offsets(name):
+    """The optimum of Newton's method, which another library confirms (test_bounded)."""
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((80, 7))
+    b = np.where(np.arange(80) % 2, 1.0, -1.0)
+    problem = ac.Problem(
+        A,
+        b,
+        name,
+        l1=[0.0, 0.0, 0.1, 0.02, 0.0, 0.3, 0.01],
+        l2=[0.1, 0.1, 0.0, 0.0, 0.1, 0.2, 0.0],
+        lower=[-np.inf, 0.05, -0.01, -np.inf, -np.inf, -1.0, -np.inf],
+        upper=[0.0, 1.0, 0.01, np.inf, np.inf, 1.0, 0.02],
+        offset=0.3 * rng.standard_normal(80),
+        intercept=True,
+    )
+    found = ac.solve(problem, "cd", tol=1e-9, max_passes=3000)
+    best = ac.solve(problem, "newton", tol=1e-12)
+    assert found.converged and found.solver == "cd"
+    np.testing.assert_allclose(found.x, best.x, atol=1e-5)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(300) // 3])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_rows_are_not_copied_into_columns(storage, loss, groups, monkeypatch):
+    """Columns of the sets alone; the bits do not hang on what else is held, nor on a restart."""
+    monkeypatch.setattr(working_set, "SMALL_DATA", 0)
+    monkeypatch.setattr(working_set, "ROOM", 0.05)
+    monkeypatch.setattr(working_set, "SMALLEST", 10)
+    task = "classification" if loss == "logistic" else "regression"
+    A, b = make(80, 300, seed=6, density=0.3, task=task)
+    level = 0.4 * ac.Problem(A, b, loss, l1=1.0, intercept=True).l1_max()
+
+    def posed(storage):
+        grouped = {"l1": level} if groups is None else {"l21": level, "groups": groups}
+        return ac.Problem(as_storage(A, storage), b, loss, intercept=True, **grouped)
+
+    def started(problem):
+        kind = working_set.WorkingSetDescent if groups is None else GroupWorkingSet
+        return kind(problem, np.random.default_rng(0))
+
+    problem = posed(storage)
+    whole = started(problem)
+    held, turns = [], []
+    for _ in range(30):
+        before = whole.columns
+        whole.advance(1)
+        held.append(whole.columns.data.size / problem.matrix.nnz)
+        turns.append(whole.columns is not before)
+    assert "columns" not in vars(problem.matrix) and 0.0 < max(held) < 0.6
+    assert sum(turns) > 1
+    restarted = started(problem)  # while the matrix holds the last columns of the other
+    restarted.advance(3)
+    state = restarted.state()
+    restarted = started(posed(storage))
+    restarted.restore(state)
+    restarted.advance(27)
+    assert (restarted.x == whole.x).all() and (restarted.y == whole.y).all()
+    best = ac.solve(posed("csc"), "acf", tol=1e-9)
+    mine = ac.solve(posed(storage), "acf", tol=1e-9)
+    assert mine.converged
+    assert mine.primal == pytest.approx(best.primal, rel=2e-9)

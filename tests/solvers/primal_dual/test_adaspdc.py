@@ -9,51 +9,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from block_problems import GAMMA, GROUPS, N_ROWS, PENALTIES, assert_same, make
 from reference import NaiveMultinomial, NaiveSPDC
 from scipy import sparse
 
 import adacoord as ac
 from adacoord.solvers.primal_dual import adaspdc
-from adacoord.solvers.primal_dual.adaspdc import AdaSPDC, group_rows, spectral_norm
+from adacoord.solvers.primal_dual.adaspdc import AdaSPDC
 from adacoord.solvers.primal_dual.block_primal import BlockPrimal
 from adacoord.solvers.primal_dual.spdc import SPDC
 from adacoord.solvers.primal_dual.spdc_primal import DensePrimal, ScaledPrimal, StampedPrimal
 
-GAMMA = {"squared": 1.0, "smooth_hinge": 1.0, "logistic": 4.0, "hinge": 0.0, "multinomial": 2.0}
-PENALTIES = {
-    "l2": (0.0, 0.03, False),
-    "l1+l2": (0.02, 0.03, False),
-    "positive": (0.005, 0.03, True),
-}
 STORAGES = pytest.mark.parametrize("storage", ["dense", "csr"])
 BATCHES = pytest.mark.parametrize("m", [1, 4])
 GROUPED = pytest.mark.parametrize("grouped", [False, True])
-N_ROWS = 23
-#: Ten blocks of one to six rows, not in order; their labels are words.
-GROUPS = np.array(
-    [
-        f"g{k}"
-        for k in np.random.default_rng(3).permutation(
-            np.repeat(np.arange(10), [1, 1, 1, 2, 1, 3, 1, 6, 2, 5])
-        )
-    ]
-)
-
-
-def make(loss, seed=0, zero_rows=(), n=N_ROWS, d=11, K=3):
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, d)) * rng.exponential(1.0, (n, 1))
-    A *= rng.random((n, d)) < np.r_[0.1, 0.1, np.full(d - 2, 0.4)]
-    A[np.arange(n), 2 + np.arange(n) % (d - 2)] += 0.5  # no row is zero but those asked for
-    A[list(zero_rows)] = 0.0
-    if loss == "multinomial":
-        b = np.argmax(A @ rng.standard_normal((d, K)) + rng.standard_normal((n, K)), axis=1)
-        b[:K] = np.arange(K)
-        return A, b
-    z = A @ rng.standard_normal(d) + 0.3
-    return A, (
-        z if loss == "squared" else np.where(z + 0.1 * rng.standard_normal(n) > 0, 1.0, -1.0)
-    )
 
 
 def make_solver(problem, seed=5, **options):
@@ -73,6 +42,7 @@ def run_both(
     dtype=float,
     m=1,
     groups=None,
+    kinks="continuation",
 ):
     """The solver and the reference, after the same blocks."""
     l1, l2, positive = penalty
@@ -80,7 +50,7 @@ def run_both(
     problem = ac.Problem(
         data, b, loss, l1, l2, positive=positive, sample_weight=w, intercept=intercept
     )
-    solver = make_solver(problem, batch_size=m, groups=groups)
+    solver = make_solver(problem, batch_size=m, groups=groups, kinks=kinks)
     drawn, draw = [], solver.sampler.order
     solver.sampler.order = lambda *a: drawn.append(draw(*a)) or drawn[-1]
     n = b.size
@@ -104,26 +74,18 @@ def run_both(
     for k in range(passes):
         solver.advance(1)
         if solver.stage != stage:  # of Section 3 of SPDC: its curvatures are the package's choice
-            lam, gamma = l2 or solver.lam, GAMMA[loss] or solver.delta_y
-            naive.delta_x, naive.delta_y = lam - l2, gamma - GAMMA[loss]
+            lam, gamma = l2 or solver.lam, GAMMA[loss] or solver.gamma
+            if kinks == "continuation":
+                naive.delta_x, naive.delta_y = lam - l2, gamma - GAMMA[loss]
             naive.begin_stage()
             stage = solver.stage
         picks = drawn[-1].reshape(-1, m)
         steps += len(picks)
         assert steps == (k + 1) * N // m and len(drawn) == k + 1
-        reference.ada_pass(naive, picks, blocks, R, lam, gamma)
+        general = kinks == "direct" and not l2 * GAMMA[loss]
+        reference.ada_pass(naive, picks, blocks, R, lam, gamma, theta=1.0 if general else None)
     assert not solver.frozen
     return solver, naive
-
-
-def assert_same(solver, naive, rtol=1e-10):
-    for got, want in (
-        (solver.x, naive.x[:-1]),
-        (solver.y, naive.y),
-        (np.atleast_1d(solver.intercept), np.atleast_1d(naive.intercept)),
-    ):
-        np.testing.assert_allclose(got, want, rtol=0, atol=rtol * max(abs(want).max(), 1e-30))
-    assert np.abs(naive.x).max() > 0.0
 
 
 # ---- iterates ----------------------------------------------------------------------------------
@@ -215,6 +177,41 @@ def test_iterates_by_perturbation(kind, grouped, m, storage):
             intercept=intercept,
         )
         assert solver.stage >= 1
+        assert_same(solver, naive)
+
+
+@STORAGES
+@BATCHES
+@GROUPED
+@pytest.mark.parametrize(
+    "loss, penalty",
+    [
+        ("hinge", (0.0, 0.03, False)),
+        ("hinge", (0.02, 0.0, False)),
+        ("squared", (0.02, 0.0, False)),
+        ("squared", (0.02, 0.0, True)),
+        ("multinomial", (0.02, 0.0, False)),
+        ("squared", (0.02, 0.03, False)),
+    ],
+)
+def test_kinks_as_they_are(loss, penalty, grouped, m, storage):
+    """Eq. 8 with theta = 1, nothing perturbed; where there are no kinks, as ever."""
+    A, b = make(loss, seed=6)
+    for intercept in (False, True):
+        solver, naive = run_both(
+            A,
+            b,
+            loss,
+            penalty,
+            12,
+            storage=storage,
+            m=m,
+            groups=GROUPS if grouped else None,
+            intercept=intercept,
+            kinks="direct",
+        )
+        assert solver.stage == 0 and not naive.delta_x and not naive.delta_y
+        assert (naive.theta == 1.0) == (solver.general) == (penalty[1] * GAMMA[loss] == 0.0)
         assert_same(solver, naive)
 
 
@@ -374,37 +371,6 @@ def test_block_norms(intercept, storage):
         assert radius == pytest.approx(np.linalg.norm(scaled, 2), rel=1e-10)
 
 
-@STORAGES
-@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (3, 40), (40, 3), (30, 30), (700, 501)])
-def test_spectral_norm(shape, storage):
-    rng = np.random.default_rng(15)
-    B = rng.standard_normal(shape) * (rng.random(shape) < 0.3)
-    scale = rng.exponential(1.0, shape[0])
-    for beta in (0.0, 1.7):
-        want = np.linalg.norm(scale[:, None] * np.hstack([B, np.full((shape[0], 1), beta)]), 2)
-        got = spectral_norm(sparse.csr_matrix(B) if storage == "csr" else B, scale, beta)
-        if min(shape) <= 500:
-            assert got == pytest.approx(want, rel=1e-9)
-        else:  # Lanczos, with a margin: never short of the norm
-            assert want <= got <= 1.02 * want
-
-
-def test_spectral_norm_of_zeros():
-    assert spectral_norm(np.zeros((3, 2)), np.ones(3), 0.0) == 0.0
-    assert spectral_norm(sparse.csr_matrix((3, 2)), np.ones(3), 0.0) == 0.0
-
-
-def test_group_rows():
-    problem = ac.Problem(np.eye(6), np.ones(6), l2=0.1)
-    rows = np.array([0, 2, 3, 5], dtype=np.uint32)
-    members, first = group_rows(problem, rows, np.array([7, 1, -2, 7, 1, 7]))
-    np.testing.assert_array_equal(members, [2, 0, 3, 5])  # label 1 has no row left
-    np.testing.assert_array_equal(first, [0, 1, 4])
-    members, first = group_rows(problem, rows, None)
-    np.testing.assert_array_equal(members, rows)
-    np.testing.assert_array_equal(first, [0, 1, 2, 3, 4])
-
-
 # ---- against SPDC ------------------------------------------------------------------------------
 
 
@@ -543,8 +509,9 @@ def test_what_the_guard_does():
 
 
 @STORAGES
+@pytest.mark.parametrize("kinks", ["continuation", "direct"])
 @pytest.mark.parametrize("kind", ["squared", "logistic", "smooth_hinge", "hinge", "lasso"])
-def test_the_guard_leaves_good_runs_alone(kind, storage):
+def test_the_guard_leaves_good_runs_alone(kind, kinks, storage):
     """Neither the noise of a solved problem nor the small gaps of a new stage are divergences."""
     rng = np.random.default_rng(17)
     A = rng.standard_normal((100, 8))
@@ -556,7 +523,7 @@ def test_the_guard_leaves_good_runs_alone(kind, storage):
         problem = ac.Problem(
             sparse.csr_matrix(A) if storage == "csr" else A, b, loss, intercept=intercept, **penalty
         )
-        solver = make_solver(problem)
+        solver = make_solver(problem, kinks=kinks)
         solver.advance(400)
         assert not solver.frozen
 

@@ -79,8 +79,10 @@ def run_both(
     for k in range(passes):
         solver.advance(1)
         if solver.stage != stage:  # of Section 3: its curvatures are the package's choice
-            lam, gamma = l2 or solver.lam, GAMMA[loss] or solver.delta_y
+            lam, gamma = l2 or solver.lam, GAMMA[loss] or solver.gamma
             tau, sigma, theta, p = own_steps(R, lam, gamma, m, steps, solver, options)
+            direct = options.get("kinks") == "direct"
+            theta = 1.0 if direct and not l2 * GAMMA[loss] else theta
             full = np.zeros((2, n))
             full[:, rows] = sigma, p
             if naive is None:
@@ -88,7 +90,8 @@ def run_both(
                     A, b, loss, penalty, rows, W, tau, full[0], theta, full[1], solver.beta
                 )
             naive.tau, naive.sigma, naive.theta = tau, full[0], theta
-            naive.delta_x, naive.delta_y = lam - l2, gamma - GAMMA[loss]
+            if not direct:
+                naive.delta_x, naive.delta_y = lam - l2, gamma - GAMMA[loss]
             naive.begin_stage()
             stage = solver.stage
         visits += drawn[-1].size
@@ -108,6 +111,8 @@ def own_steps(R, lam, gamma, m, rule, solver, options):
         assert np.isin(np.round(1 / p), (R.size // m, -(-R.size // m))).all()
     else:
         p = weights if m == 1 else reference.capped(weights, m)
+    if rule == "icml2015":
+        return *reference.icml_steps(R, lam, gamma, p), p
     if rule == "practical":
         return *reference.practical_steps(R, lam, gamma, m, p), p
     return *reference.theory_steps(R, lam, gamma, m, alpha, p), p
@@ -144,6 +149,30 @@ def test_iterates(loss, penalty, sampling, storage, steps):
         primal=kind,
         **SAMPLINGS[sampling],
     )
+    assert_same(solver, naive)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", ["l2", "l1+l2"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+def test_weighted_sampling_of_the_2015_version(loss, penalty, intercept, storage):
+    """Half uniform, half by the norms, tau and sigma by 4 Rbar."""
+    A, b = make(loss, seed=20, zero_rows=(3,))
+    w = np.random.default_rng(21).exponential(1.0, b.size)
+    solver, naive = run_both(
+        A,
+        b,
+        loss,
+        PENALTIES[penalty],
+        8,
+        storage=storage,
+        w=w,
+        intercept=intercept,
+        steps="icml2015",
+        sampling="weighted",
+    )
+    assert solver.alpha == 0.5
     assert_same(solver, naive)
 
 
@@ -272,6 +301,39 @@ def test_l1_alone_by_perturbation(loss, sampling, storage):
         )
         assert solver.stage >= 1 and naive.delta_x > 0.0
         assert (naive.delta_y > 0.0) == (loss == "hinge")
+        assert_same(solver, naive)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("steps", ["practical", "theory"])
+@pytest.mark.parametrize(
+    "loss, penalty",
+    [
+        ("hinge", (0.0, 0.03, False)),
+        ("hinge", (0.02, 0.0, False)),
+        ("squared", (0.02, 0.0, True)),
+        ("logistic", (0.02, 0.03, False)),
+    ],
+)
+def test_kinks_as_they_are(loss, penalty, steps, sampling, storage):
+    """theta = 1, and nothing perturbed; where there are no kinks, as ever."""
+    A, b = make(loss, seed=22)
+    for intercept in (False, True):
+        solver, naive = run_both(
+            A,
+            b,
+            loss,
+            penalty,
+            9,
+            storage=storage,
+            steps=steps,
+            intercept=intercept,
+            kinks="direct",
+            **SAMPLINGS[sampling],
+        )
+        assert solver.stage == 0 and not naive.delta_x and not naive.delta_y
+        assert (solver.theta == 1.0) == (penalty[1] * GAMMA[loss] == 0.0)
         assert_same(solver, naive)
 
 

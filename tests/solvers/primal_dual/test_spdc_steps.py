@@ -14,6 +14,7 @@ from adacoord.sampling.batches import inclusion_probabilities
 from adacoord.sampling.single import norm_mixture
 from adacoord.solvers.primal_dual.spdc import SPDC
 from adacoord.solvers.primal_dual.spdc_steps import (
+    icml_steps,
     optimal_alpha,
     practical_steps,
     uniform_steps,
@@ -118,6 +119,36 @@ def test_R_alpha_is_the_largest_ratio(norms, alpha):
     assert np.max(norms / (norms.size * p)) == pytest.approx(R_alpha, rel=1e-12)
     s = weighted_steps(norms, norm_mixture(norms, alpha), 1, alpha, LAM, GAMMA)
     assert s.tau == pytest.approx(np.sqrt(GAMMA / (norms.size * LAM)) / (2 * R_alpha), rel=1e-12)
+
+
+def test_steps_of_the_2015_version_by_hand():
+    """n = 4, Rbar = 2, lambda = 1/4, gamma = 1: tau = sigma = 1/8, theta = 1 - 1/(8 + 16)."""
+    norms = np.array([1.0, 1.0, 1.0, 5.0])
+    p = norm_mixture(norms, 0.5)
+    s = icml_steps(norms, p, 0.25, 1.0)
+    assert s.tau == pytest.approx(1 / 8, rel=1e-14)
+    np.testing.assert_allclose(s.sigma, 1 / 8 / np.array([0.75, 0.75, 0.75, 1.75]), rtol=1e-14)
+    assert 1 / s.rate == pytest.approx(24.0, rel=1e-12)
+    # never longer than Theorem 6 allows, as R_alpha <= 2 Rbar
+    assert s.tau <= weighted_steps(norms, p, 1, 0.5, 0.25, 1.0).tau
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"sampling": "uniform"},
+        {"sampling": "lipschitz"},
+        {"sampling": "adaptive"},
+        {"sampling": "weighted", "alpha": 0.5},
+        {"sampling": "weighted", "batch_size": 2},
+    ],
+    ids=str,
+)
+def test_the_2015_steps_are_for_weighted_sampling_of_single_rows(options):
+    problem = ac.Problem(np.eye(4), np.ones(4), l2=0.1)
+    with pytest.raises(ValueError, match=r'steps="icml2015" with sampling=.*use steps="theory"'):
+        ac.solve(problem, "spdc", steps="icml2015", **options)
 
 
 def test_optimal_alpha_by_hand():

@@ -8,7 +8,7 @@ Line search f along p is known from z = A x and A p: a trial costs O(n) and no e
             Hager and Zhang (2005) for delta <= 0.45 (:mod:`adacoord.linalg.line_search`)
 Pass        A p is one, the gradient another; A x is computed anew every 32 iterations
 Intercept   one more coordinate, as long as the rows are on average
-Multinomial x is a matrix of one column per class, and so are the products
+Classes     several of them are :mod:`adacoord.solvers.newton.quasi_newton`'s
 Stops       never: the monitor does.
 """
 
@@ -33,7 +33,6 @@ class LimitedMemoryBFGS(FullGradient):
     """L-BFGS with a memory of 30; see the module's docstring."""
 
     name = "lbfgs"
-    uses_blas = True  # the products with several classes
     _turns = ("_turn_to", "_move", "_refresh")
     _state = (
         "point",
@@ -57,9 +56,8 @@ class LimitedMemoryBFGS(FullGradient):
         if problem.intercept:
             norms = problem.matrix.squared_norms[self.rows]
             self.feature = float(np.sqrt(np.mean(norms))) or 1.0
-        shape = (problem.d + 1, *problem.x_shape[1:])  # the last row is the intercept's
-        self.gradient, self.direction = np.zeros(shape), np.zeros(shape)
-        size = self.gradient.size
+        size = problem.d + 1  # the last number is the intercept's
+        self.gradient, self.direction = np.zeros(size), np.zeros(size)
         self.pairs_s, self.pairs_r = np.zeros((MEMORY, size)), np.zeros((MEMORY, size))
         self.pairs = self.iterations = 0
         self.step = self.value = 0.0  # the last t; the sum of the losses
@@ -73,15 +71,14 @@ class LimitedMemoryBFGS(FullGradient):
         gradient[:-1] = problem.average(self.y) + problem.penalty.l2 * self.point
         gradient[-1] = self.feature * (self.share @ self.y)
         if self.step > 0.0:
-            s, r = (self.step * self.direction).ravel(), (gradient - self.gradient).ravel()
+            s, r = self.step * self.direction, gradient - self.gradient
             # convex: never negative but for rounding
             if np.sum(s * r) > 1e-14 * np.sqrt(np.sum(s * s) * np.sum(r * r)):
                 place = self.pairs % MEMORY
                 self.pairs_s[place], self.pairs_r[place] = s, r
                 self.pairs += 1
         self.gradient = gradient
-        direction = two_loops(gradient.ravel(), self.pairs_s, self.pairs_r, self.pairs)
-        self.direction = direction.reshape(gradient.shape)
+        self.direction = two_loops(gradient, self.pairs_s, self.pairs_r, self.pairs)
         if np.sum(self.direction * gradient) >= 0.0:  # rounding has spoilt the memory
             self.pairs, self.direction = 0, -gradient
 

@@ -7,8 +7,11 @@ For smooth losses of one number per row.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from ...kernels.codes import GAMMA, POISSON, TWEEDIE
 from ...kernels.jit import jit
 from ...kernels.loss import expand, slope
 
@@ -37,7 +40,22 @@ def model_error(code, alpha, epsilon, lo, hi, z, c, new, new_c, b, share):
 
 @jit
 def best_shift(code, alpha, epsilon, lo, hi, z, near, b, share):
-    """argmin_c sum_i share_i phi_i(z_i + c): Newton from ``near``, kept inside a bracket."""
+    """argmin_c sum_i share_i phi_i(z_i + c): Newton from ``near``, kept inside a bracket.
+
+    For log links the ratio of what is rising and what is falling in c, in one pass.
+    """
+    if code == POISSON or code == GAMMA or code == TWEEDIE:
+        power = 1.0 if code == POISSON else 2.0 if code == GAMMA else alpha
+        falling = rising = 0.0
+        top = np.max(z)  # no overflow of what is rising
+        for i in range(z.shape[0]):
+            if share[i] > 0.0:
+                at = z[i] - top
+                falling += share[i] * b[i] * (math.exp((1.0 - power) * at) if power > 1.0 else 1.0)
+                rising += share[i] * (math.exp((2.0 - power) * at) if power < 2.0 else 1.0)
+        ratio = falling / rising if rising > 0.0 else 0.0
+        if 0.0 < ratio < np.inf:
+            return math.log(ratio) - top
     c, low, high, reach = near, -np.inf, np.inf, 1.0
     for _ in range(200):
         total = size = bend = 0.0

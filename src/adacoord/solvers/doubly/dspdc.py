@@ -14,8 +14,10 @@ Steps       Lam = max_ij W_i a_ij^2, and with a multiplier m
                        + (2D/m) sqrt(N Lam/(lambda gamma)))
             practical  s_i = sigma sqrt(Lam)/max_j |a_ij|, t_j = tau sqrt(Lam)/max_i |a_ij| (of
                        the rows sqrt(W_i) a_i), m = 1.6, theta = 1
-            a number   that m, practical steps, xbar = x+ + dx e_j: what the paper prints and
-                       tunes (see below)
+            a number   that m, practical steps, xbar = x+ + dx e_j (see below)
+            printed    s_i = sigma/(N p_i), t_j = tau/(D q_j), xbar = x+ + dx e_j, and m is
+                       ``multiplier``: Algorithm 2 with the fixed steps that the paper tunes
+            constant   s_i = sigma and t_j = tau for any p and q (eq. 10), else as printed
 Sampling    :mod:`adacoord.sampling.tree`: p_i = (1-delta)/N + delta w_i/sum w, q_j alike, with
             w = |a_i|, |A^j| (lipschitz) or |pi_i|^kappa, |psi_j|^kappa (adaptive), pi_i = dy/s_i
             and psi_j = dx/t_j of the coordinate's last step (printed with a stray 1/2)
@@ -39,6 +41,7 @@ do not depend on p none of 53 problems did under any sampling, those among them.
 from __future__ import annotations
 
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -81,6 +84,7 @@ class DoublyStochastic(Solver):
     """
 
     needs = frozenset({"smooth", "strongly_convex"})
+    rules: ClassVar[tuple[str, ...]] = ("practical", "theory")
 
     def __init__(
         self,
@@ -94,7 +98,7 @@ class DoublyStochastic(Solver):
         kappa=0.5,
         delta_passes=100,
     ):
-        _check_options(self.name, sampling, steps, delta, kappa, delta_passes)
+        _check_options(self.name, self.rules, sampling, steps, delta, kappa, delta_passes)
         _check_problem(self.name, problem)
         super().__init__(problem, rng, start)
         self.sampling, self.rule, self.kappa = sampling, steps, float(kappa)
@@ -139,13 +143,32 @@ class DoublyStochastic(Solver):
 
 
 class DSPDC(DoublyStochastic):
-    """Doubly stochastic primal-dual coordinates; see the module's docstring."""
+    """Doubly stochastic primal-dual coordinates; see the module's docstring.
+
+    Parameters
+    ----------
+    steps : {"practical", "theory", "printed", "constant"} or float
+    multiplier : float
+        m of the ``"printed"`` and the ``"constant"`` steps; 4 to 8 is often best.
+    sampling, delta, kappa, delta_passes
+        As in :class:`DoublyStochastic`.
+    """
 
     name = "dspdc"
     check_cost = 2.5
+    rules = ("practical", "theory", "printed", "constant")
     _state = ("part", "z", "u", "last", "random", "row_tree", "column_tree")
 
-    def __init__(self, problem, rng, start=None, **options):
+    def __init__(self, problem, rng, start=None, *, multiplier=1.0, **options):
+        steps = options.get("steps", "practical")
+        if not _positive(multiplier):
+            raise ValueError(f"multiplier={multiplier!r}: it must be a positive number")
+        if multiplier != 1.0 and steps not in ("printed", "constant"):
+            raise ValueError(
+                f"multiplier={multiplier!r} with steps={steps!r}: it is for "
+                'steps="printed" or "constant"'
+            )
+        self.multiplier = multiplier
         super().__init__(problem, rng, start, **options)
         self.z = self.u = self.row_tree = self.column_tree = np.zeros(0)
         self.last = np.zeros(2)  # the column of the last step, and how far xbar is ahead there
@@ -163,16 +186,21 @@ class DSPDC(DoublyStochastic):
         N, D = self.matrix.shape
         lam, gamma = self.problem.penalty.strong_convexity, self.problem.loss.gamma
         largest = float(self.row_max.max())  # sqrt(Lam)
-        m = {"practical": PRACTICAL, "theory": 1.0}.get(self.rule, self.rule)
+        m = {
+            "practical": PRACTICAL,
+            "theory": 1.0,
+            "printed": self.multiplier,
+            "constant": self.multiplier,
+        }.get(self.rule, self.rule)
         if self.rule == "theory" and self.sampling != "uniform":
             m *= 1.0 - max(self.delta_range)
         tau = 0.5 * m * np.sqrt(gamma / (N * lam)) / largest
         sigma = 0.5 * m / D * np.sqrt(N * lam / gamma) / largest
         self.tau, self.sigma, self.theta = np.full(D, tau), np.full(N, sigma), 1.0
-        self.over_q = not isinstance(self.rule, Real)
+        self.over_q = self.rule in ("practical", "theory")
         if self.rule == "theory":
             self.theta -= 1.0 / (max(N, D) + 2.0 * D / m * largest * np.sqrt(N / (lam * gamma)))
-        else:
+        elif self.rule not in ("printed", "constant"):
             self.tau *= largest / self.column_max
             self.sigma *= largest / self.row_max
 
@@ -180,23 +208,28 @@ class DSPDC(DoublyStochastic):
         self.z = self.matrix.dot(self.part)
         self.u = self.matrix.tdot(self.row_weight * self.y[self.rows]) / self.n_rows
 
+    def _due(self) -> tuple[int, int]:
+        """What ends a pass: entries touched, and steps.
+
+        It ends within a step of its last entry: what it is over, the next has less.
+        """
+        return (self.passes + 1) * self.matrix.nnz - self.operations, np.iinfo(np.int64).max
+
     def _pass(self):
         problem = self.problem
         if self.passes and self.passes % RESYNC == 0:
             self._synchronise()
         y = self.y[self.rows]
-        # A pass ends within a step of its last entry: what it is over, the next has less.
-        due = (self.passes + 1) * self.matrix.nnz - self.operations
         self.operations += dspdc_steps(
             *self.matrix.arrays,
             *self.columns.arrays,
-            due,
+            *self._due(),
             self.b,
             self.row_weight,
             self.sigma,
             self.tau,
             self.theta,
-            self.rule == "theory",
+            self.rule in ("theory", "printed"),
             self.over_q,
             y,
             self.part,
@@ -272,16 +305,19 @@ def _check_problem(name, problem):
         )
 
 
-def _check_options(name, sampling, steps, delta, kappa, delta_passes):
+def _positive(value) -> bool:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return bool(number and 0.0 < value < np.inf)
+
+
+def _check_options(name, rules, sampling, steps, delta, kappa, delta_passes):
     if sampling not in ("uniform", "lipschitz", "adaptive"):
         raise ValueError(
             f'sampling={sampling!r}: {name} takes "uniform", "lipschitz" or "adaptive"'
         )
-    number = isinstance(steps, Real) and not isinstance(steps, bool) and 0.0 < steps < np.inf
-    if not number and steps not in ("practical", "theory"):
-        raise ValueError(
-            f'steps={steps!r}: {name} takes "practical", "theory" or a positive number'
-        )
+    if not _positive(steps) and steps not in rules:
+        names = ", ".join(f'"{rule}"' for rule in rules)
+        raise ValueError(f"steps={steps!r}: {name} takes {names} or a positive number")
     check_mixture(delta, kappa, delta_passes)
     if sampling != "adaptive" and kappa != 0.5:
         raise ValueError(
@@ -322,6 +358,7 @@ def dspdc_steps(
     rows,
     values,
     due,
+    steps,
     b,
     weight,
     sigma,
@@ -350,14 +387,15 @@ def dspdc_steps(
     positive,
     free,
 ):
-    """Steps until ``due`` entries are touched; returns how many were.
+    """At most ``steps``, until ``due`` entries are touched; returns how many were.
 
     ``over_p``: s_i = sigma_i/(N p_i) and t_j = tau_j/(D q_j), else sigma_i and tau_j.
     """
     one, width = np.uint64(1), np.uint64(x.shape[0])
     n, d = y.shape[0], x.shape[0]
-    spent = 0
-    while spent < due:
+    spent = done = 0
+    while spent < due and done < steps:
+        done += 1
         row, np_i = mixture_draw(row_tree, n, delta, uniform(state))
         column, dq_j = mixture_draw(column_tree, d, delta, uniform(state))
         i, j = np.uint64(row), np.uint64(column)

@@ -9,18 +9,25 @@ Shrinking   rows at a bound with an outward slope rest, as in liblinear.  When t
             active rows have fallen tenfold, a full sweep visits each row once, wakes those that
             would move, and leaves the others at rest (liblinear wakes all of them, and needs
             a second sweep to put them to rest: 17 passes against 24, 53 against 58)
+Published   the paper's own: no row rests and nothing but coordinate steps.  ``order="published"``
+            is Algorithms 2 and 3; ``"argmax"`` and ``"iid"`` are Algorithm 2 with the two other
+            ways of Section 3 from p to a sequence of rows (:mod:`..sampling.sequences`): by the
+            largest accumulator, and independent draws.  ``frequencies`` gives any of the three a
+            fixed p in place of Algorithm 2's, which is Section 3 itself.
 Hybrid      plain sweeps over the active rows as long as each brings less than a quarter of the one
             before (the problem is easy), then frequencies; and where coordinates crawl and there
-            are few columns, the Newton method of :mod:`.dual_newton`
+            are few columns, the Newton method of :mod:`..newton.dual_proximal`
 Pass        as many sweeps as make n visits (at least one), or one Newton step
 Stops       never; with ``stop="liblinear"`` (for reproductions: it says nothing about the gap)
-            when max - min of the projected slopes is at most ``eps`` over a full sweep.
+            when max - min of the projected slopes is at most ``eps`` over a full sweep, which
+            is made as soon as they were over any sweep.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...sampling.sequences import by_argmax, independently
 from ..newton.dual_proximal import (
     ProximalPoint,
     affordable,
@@ -31,7 +38,9 @@ from ..newton.dual_proximal import (
 from . import kernels
 from .dual_cd import DualCoordinateAscent
 
-ORDERS = ("hybrid", "frequencies", "shrinking")
+#: The paper's orders, which let no row rest, and who plans their sweeps if not the kernel.
+PUBLISHED = {"published": None, "argmax": by_argmax, "iid": independently}
+ORDERS = ("hybrid", "frequencies", "shrinking", *PUBLISHED)
 #: Coordinates crawl when a pass brings more than this share of the one before it, on the mean of
 #: SPAN passes, twice in a row.  (Runs of 16 to 60 passes: .2 to .6; of 100 to 700: .72 to 1.0;
 #: a9a and w8a, hinge, logistic and squared, C = 1 to 100.)
@@ -45,13 +54,18 @@ class AdaptiveFrequencies(DualCoordinateAscent):
 
     Parameters
     ----------
-    order : {"hybrid", "frequencies", "shrinking"}
+    order : {"hybrid", "frequencies", "shrinking", "published", "argmax", "iid"}
         ``"frequencies"`` adapts them from the second sweep on, ``"shrinking"`` never does; neither
-        takes Newton steps.
+        takes Newton steps.  The others are the paper's, without shrinking: ``"published"``
+        (Algorithms 2 and 3), ``"argmax"`` (the deterministic rule of Section 3, n operations per
+        step: for small n) and ``"iid"`` (independent draws).
     stop : {None, "liblinear"}
         ``"liblinear"`` sets ``finished`` by liblinear's rule with the tolerance ``eps``.
     eps : float, optional
         LIBLINEAR unless given; only with ``stop``.
+    frequencies : array of n positive numbers, optional
+        The relative frequencies of the rows, fixed; adapted by Algorithm 2 unless given.  Only for
+        the orders without shrinking.
     """
 
     name = "acf"
@@ -68,18 +82,34 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         "gained",
     )
 
-    def __init__(self, problem, rng, start=None, order="hybrid", stop=None, eps=None):
+    def __init__(
+        self,
+        problem,
+        rng,
+        start=None,
+        order="hybrid",
+        stop=None,
+        eps=None,
+        frequencies=None,
+    ):
         super().__init__(problem, rng, start)
         _check_options(problem, order, stop, eps)
-        self.adapts = order != "shrinking"
+        self.plan = PUBLISHED.get(order)
+        self.adapts = order != "shrinking" and frequencies is None
+        self.rests = order not in PUBLISHED
         self.eps = (LIBLINEAR if eps is None else float(eps)) if stop else 0.0
-        self.p, self.accumulators = np.ones(problem.n), rng.random(problem.n)
+        if frequencies is None:
+            self.p = np.ones(problem.n)
+        else:
+            self.p = _checked_frequencies(frequencies, order, problem.n)
+        # as printed for "argmax"; at random where they would all overflow at once
+        self.accumulators = np.zeros(problem.n) if order == "argmax" else rng.random(problem.n)
         self.active, self.resting = self.rows.copy(), np.zeros(problem.n, dtype=np.uint8)
         self.word = rng.integers(2**63, size=1, dtype=np.uint64)
         self.memory = np.zeros(kernels.MEMORY)
         self.memory[kernels.SIZE] = self.rows.size
         self.memory[kernels.LOW], self.memory[kernels.HIGH] = -np.inf, np.inf
-        self.memory[kernels.FULL] = 1.0
+        self.memory[kernels.FULL] = float(self.rests)
         if order == "hybrid":
             self.memory[kernels.GAIN] = np.inf  # no sweep before the first to compare it with
         self._visited = np.empty(2 * self.n_rows, dtype=np.uint32)
@@ -144,6 +174,17 @@ class AdaptiveFrequencies(DualCoordinateAscent):
             sigma = max(sigma, sigma_with_kinks(z, self.problem.b[self.rows]))
         return ProximalPoint(self.problem, weight, sigma)
 
+    def _planned(self) -> int:
+        """How many rows of the next sweep have been put into its order: none where the kernel
+        does that."""
+        if self.plan is None or self.memory[kernels.FULL]:
+            return 0
+        return int(
+            self.plan(
+                self.rows, self.rows.size, self.p, self.accumulators, self._visited, self.word
+            )
+        )
+
     def _sweep(self):
         problem = self.problem
         self._refresh()
@@ -172,7 +213,9 @@ class AdaptiveFrequencies(DualCoordinateAscent):
                 self.memory,
                 self.word,
                 float((self.passes + 1) * self.rows.size),
+                self._planned(),
                 self.adapts,
+                self.rests,
                 self.eps,
             )
         )
@@ -200,3 +243,25 @@ def _check_options(problem, order, stop, eps) -> None:
         )
     if isinstance(eps, bool) or not (isinstance(eps, (int, float)) and 0.0 < eps < np.inf):
         raise ValueError(f"eps={eps!r}: liblinear's tolerance must be a positive number")
+
+
+def _checked_frequencies(frequencies, order, n) -> np.ndarray:
+    if order not in PUBLISHED:
+        raise ValueError(
+            f'frequencies and order="{order}": that order finds its own; use one of '
+            f"{', '.join(PUBLISHED)}, or leave frequencies out"
+        )
+    try:
+        p = np.array(frequencies, dtype=np.float64)
+    except (TypeError, ValueError):
+        p = None
+    if p is None or p.shape != (n,):
+        seen = f"{type(frequencies).__name__}" if p is None else f"an array of shape {p.shape}"
+        raise ValueError(f"frequencies={seen}: give one positive number per row, {n} in all")
+    wrong = np.flatnonzero(~((p > 0.0) & (p < np.inf)))
+    if wrong.size:
+        raise ValueError(
+            f"frequencies[{wrong[0]}]={p[wrong[0]]}: each must be positive and finite, or its row "
+            "would never be visited"
+        )
+    return p / p.max()  # only ratios count, and their sum must not overflow

@@ -133,15 +133,19 @@ def adaptive_sweeps(
     memory,
     state,
     budget,
+    planned,
     adapts,
+    rests,
     eps,
 ):
     """Sweeps until ``budget`` visits have been made in all, at least one; the entries touched.
 
-    A sweep visits the active rows in the order of :func:`~adacoord.sampling.frequencies.schedule`.
+    A sweep visits the active rows in the order of :func:`~adacoord.sampling.frequencies.schedule`;
+    the first one, with ``planned > 0``, the rows of ``order[:planned]``.
     A row rests (leaves ``active``) when its y is at an end of its domain, or at the kink of
     epsilon |y|, and the slope there points outward by more than any projected slope of the last
-    sweep: liblinear's rule (Hsieh et al., 2008), for every loss with such a dual.
+    sweep: liblinear's rule (Hsieh et al., 2008), for every loss with such a dual.  Without
+    ``rests`` none does, and a full sweep is made only to see whether liblinear's rule holds.
     """
     one = np.uint64(1)
     threshold, plain = l1 / l2, l1 == 0.0 and not positive
@@ -160,6 +164,8 @@ def adaptive_sweeps(
                 order[t] = rows[t]
             shuffle(order, n, state)
             visits = n
+        elif planned > 0:
+            visits, planned = planned, 0
         else:
             visits = schedule(active, size, p, accumulators, order, state)
             if visits == 0:  # only when an overflow has made some p a NaN
@@ -204,7 +210,8 @@ def adaptive_sweeps(
                 low, high = min(low, slope), max(high, slope)
                 moves = slope != 0.0
                 if (
-                    not moves
+                    rests
+                    and not moves
                     and (old >= last or up < low_before)
                     and (old <= first or down > high_before)
                 ):
@@ -219,8 +226,15 @@ def adaptive_sweeps(
                     row_add(indices, data, start, stop, change * scale, v)
                     c -= rho * change
                     balance += change
-                    # exact for a quadratic dual away from its bounds, less than the truth elsewhere
-                    decrease = 0.5 * change * (new - old) * (1.0 / step[i] + gamma)
+                    if bounded and not rests:
+                        # the print's: by how much the dual rises (with an l1: at least)
+                        decrease = change * (slope - 0.5 * (new - old) * (1.0 / step[i] + alpha))
+                        if old * new < 0.0:
+                            decrease -= 2.0 * epsilon * weight[i] * abs(new)
+                    else:
+                        # exact for a quadratic dual away from its bounds, less than the truth
+                        # elsewhere: what the shrinking orders were tuned with
+                        decrease = 0.5 * change * (new - old) * (1.0 / step[i] + gamma)
                     gain += decrease
             if learning:
                 p[i] = updated_frequency(p[i], decrease, mean)
@@ -245,8 +259,12 @@ def adaptive_sweeps(
                 size = _awake(rows, n, resting, active)
             elif rested > 0:
                 size = _awake(active, size, resting, active)
-            due = eps if eps > 0.0 else PATIENCE * memory[RANGE]
-            if high - low <= due or memory[SINCE] >= LATEST * n or size == 0:
+            if rests:
+                due = eps if eps > 0.0 else PATIENCE * memory[RANGE]
+                again = high - low <= due or memory[SINCE] >= LATEST * n or size == 0
+            else:
+                again = eps > 0.0 and high - low <= eps
+            if again:
                 memory[FULL] = 1.0
                 for t in range(resting.shape[0]):
                     resting[t] = 0

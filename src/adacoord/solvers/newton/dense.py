@@ -31,7 +31,7 @@ from ...linalg.cholesky import Cholesky, definite, solve_symmetric
 from ...linalg.line_search import HALF, ROUNDING, line_search
 from ...problem import Problem
 from .dense_kernels import descend, expand_data, move, whole_step
-from .kernels import along_line
+from .kernels import along_line, family
 
 #: Columns that are not too many where there are zeros to be found.  (n x d = 2^18, lasso and l1
 #: logistic regression against ``acf`` and a polish: 2.8 and 9.3 ms against 6.8 and 19 with 100
@@ -43,6 +43,9 @@ MOST_COLUMNS = 1000
 STEPS = 200
 #: Steps after which the least points of models are found by active sets, and the changes of a set.
 STRUGGLE, MOST_CHANGES = 20, 400
+#: Models whose active sets had no end: no others will.  (150 x 400 with a row of 10^6 times the
+#: others took 2 s for each of up to STEPS.)
+ENDLESS = 3
 #: A step that changes less than this share of x and z is the last; H is kept below the other.
 LAST, SHORT = 1e-11, 1e-3
 #: Sweeps of coordinate descent on a model before a look at the signs; twice as many before the
@@ -71,7 +74,8 @@ class DenseNewton:
         #: whether rows that all bend alike have the Gram matrix that all classes share
         self.shared = problem.weights is None and self.basis is None
         self.exact = True  # whether the last step was to the least point of its model
-        self.w = (np.ones(self.n) if problem.weights is None else problem.weights) / problem.n
+        w = problem.weights
+        self.w = np.full(self.n, 1.0 / self.n) if w is None else w / problem.n
 
     @cached_property
     def _work(self):
@@ -86,8 +90,7 @@ class DenseNewton:
     def affordable(problem: Problem) -> bool:
         """Whether this is the way to solve a small problem."""
         penalty = problem.penalty
-        sets = penalty.l1 > 0.0 and (problem.loss.gamma > 0.0 or not problem.loss.differentiable)
-        return penalty.quadratic or problem.d <= (COLUMNS if sets else MOST_COLUMNS)
+        return penalty.quadratic or problem.d <= (COLUMNS if penalty.l1 > 0.0 else MOST_COLUMNS)
 
     @property
     def y(self) -> np.ndarray:
@@ -103,14 +106,14 @@ class DenseNewton:
         ``rough`` lets it end as soon as no more than this share of the rows with a curvature has
         changed in a step.
         """
-        self.law, self.b, self.rough = law, b, rough
+        self.law, self.family, self.b, self.rough = law, family(law[0]), b, rough
         x = np.asarray(x, dtype=np.float64)
         self.t = x.copy() if self.basis is None else self.basis.T @ x
         self.c, self.exact = float(c), True
         self._work[1][:] = 0.0
-        self.z = self.A @ self.t + self.c
+        self.z = self.A @ self.t + self.c if self.t.any() else np.full(self.n, self.c)
         self._expand()
-        self.settled, self.moved, self.taken = False, np.inf, 0
+        self.settled, self.moved, self.taken, self.endless = False, np.inf, 0, 0
         self.ended = self.failed = False
         self.factor: Cholesky | None = None
 
@@ -132,6 +135,7 @@ class DenseNewton:
         "settled",
         "moved",
         "taken",
+        "endless",
         "exact",
         "ended",
         "failed",
@@ -157,7 +161,7 @@ class DenseNewton:
 
     def _expand(self) -> int:
         self.value, self.bent, flips = expand_data(
-            self.A, *self.law, self.z, self.b, self.w, *self._work[:4]
+            self.A, *self.family, *self.law, self.z, self.b, self.w, *self._work[:4]
         )
         return flips
 
@@ -177,6 +181,8 @@ class DenseNewton:
             and not self.flat
             and (self.law[0] <= MARGIN or self.moved < SHORT)
         )
+        if self.settled and self.factor is not None and self._next_change() <= LAST:
+            return True
         return bool(self.rough) and t == 1.0 and flips <= self.rough * self.bent
 
     def _whole_step(self) -> tuple[float, int]:
@@ -185,7 +191,8 @@ class DenseNewton:
         y, bend, rows, slope, step, dz, trial = self._work
         l2 = self.problem.penalty.l2
         taken, along, value, bent, flips, moved = whole_step(
-            self.A, self.factor.factor, self.settled, l2, *self.law, self.b, self.w, self.t, self.c,
+            self.A, self.factor.factor, self.settled, l2, *self.family, *self.law,
+            self.b, self.w, self.t, self.c,
             self.z, self.value, step, dz, trial, y, bend, rows, slope, HALF, ROUNDING,
         )  # fmt: skip
         dc = float(step[self.d]) if self.m > self.d else 0.0
@@ -195,6 +202,20 @@ class DenseNewton:
         self.z, self.value, self.bent, self.moved = trial, value, bent, moved
         self.c += dc
         return 1.0, flips
+
+    def _next_change(self) -> float:
+        """At most what the next step would change of x and z, in units of their largest."""
+        assert self.factor is not None
+        gradient = self._work[3][: self.m].copy()
+        gradient[: self.d] += self.problem.penalty.l2 * self.t
+        step = self.factor.solve(gradient)
+        dx, size = step[: self.d], float(np.abs(self.t).max())
+        largest = float(np.abs(self.z).max())
+        if not (size > 0.0 and largest > 0.0):
+            return np.inf
+        row = float(self.problem.matrix.squared_norms.max()) ** 0.5
+        dz = row * float(dx @ dx) ** 0.5 + float(np.abs(step[self.d :]).sum())
+        return max(float(np.abs(dx).max()) / size, dz / largest)
 
     def _searched_step(self) -> tuple[float, int]:
         """(t, flips) of a step with zeros and signs, or where H has no factor."""
@@ -234,7 +255,7 @@ class DenseNewton:
             H = B.T @ B
         else:  # the bound on its curvature takes its place
             B = np.column_stack([self.A, np.ones(self.n)])[:, :m]
-            H = (B.T * (self.w / (law[1] or problem.loss.gamma))) @ B
+            H = (B.T * (self.w / (law[1] or problem.loss.gamma or 1.0))) @ B
         H.reshape(-1)[: self.d * (m + 1) : m + 1] += problem.penalty.l2
         if self.sparse:
             self._eliminate(H)
@@ -278,6 +299,9 @@ class DenseNewton:
                 step = self._on_support(x, reduced, signs)
         if step is None and self.taken >= STRUGGLE:
             step = self._exactly(x, reduced, new)
+            self.endless += step is None
+            if self.endless == ENDLESS:
+                return None
         self.exact = step is not None
         if step is None:
             step = new - x
@@ -316,12 +340,14 @@ class DenseNewton:
         """
         penalty, H = self.problem.penalty, self.H
         point, signs = new.copy(), np.sign(new)
-        for _ in range(MOST_CHANGES):
+        for _ in range(MOST_CHANGES + self.d):
             S = np.flatnonzero(signs)
             slopes = gradient + H @ (point - x)
             if S.size:
+                crowded = penalty.l2 == 0.0 and S.size > self.n
+                S = S[: self.n + 1] if crowded else S  # these are dependent already
                 part, right = H[np.ix_(S, S)], -(slopes[S] + penalty.l1 * signs[S])
-                factor, most = definite(part), 1.0
+                factor, most = None if crowded else definite(part), 1.0
                 if factor is None:
                     flat, most = np.linalg.eigh(part)[1][:, 0], np.inf
                     move = flat if float(right @ flat) >= 0.0 else -flat
@@ -355,7 +381,7 @@ class DenseNewton:
             return 1.0
 
         def along(t):
-            total, first, second = along_line(*self.law, self.z, dz, self.b, self.w, t)
+            total, first, second = along_line(*self.law, t, self.z, dz, self.b, self.w)
             total += constant + t * (tilt + 0.5 * t * bend)
             return total, first + tilt + t * bend, second + bend
 
@@ -368,10 +394,10 @@ class DenseNewton:
         t, goal = 1.0, value + ROUNDING * abs(value)
 
         def at(t):
-            losses = along_line(*self.law, self.z, dz, self.b, self.w, t)[0]
+            losses = along_line(*self.law, t, self.z, dz, self.b, self.w)[0]
             return losses + g(x + t * dx)
 
-        while at(t) > goal + PROMISED * t * promised:
+        while not at(t) <= goal + PROMISED * t * promised:  # an overflow of exp is a rise
             t *= 0.5
             if t < 1e-12:
                 return 0.0

@@ -7,12 +7,15 @@ import math
 import numpy as np
 
 from ...kernels.jit import FAST, jit
-from ...kernels.loss import expand
 from ...kernels.prox import dead_zone, shrink
+from .kernels import expand_family
 
 
 @jit(fastmath=FAST)
-def expand_data(A, code, alpha, epsilon, lo, hi, z, b, weight, y, bend, bent, slope):
+def expand_data(
+    A, logistic, exponential, quadratic, code, alpha, epsilon, lo, hi, z, b, weight,
+    y, bend, bent, slope,
+):  # fmt: skip
     """The losses at z and all that a Newton step needs of them, in one pass over A.
 
     y = phi'(z), bend = weight phi''(z), slope = [A, 1]'(weight y), and the rows
@@ -22,26 +25,23 @@ def expand_data(A, code, alpha, epsilon, lo, hi, z, b, weight, y, bend, bent, sl
     """
     fill = bent.shape[0] > 0
     d = np.uint64(A.shape[1])
-    total, flips, m = 0.0, 0, np.uint64(0)
+    flips, m = 0, np.uint64(0)
+    before, p = bend.copy(), np.empty_like(z)
+    # losses several rows at a time: 20,301 x 4, gamma, a step: .62 -> .31 ms
+    total, _ = expand_family(
+        logistic, exponential, quadratic, code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend
+    )
     slope[:] = 0.0
     for i in range(np.uint64(A.shape[0])):
-        value, y[i], second = expand(code, alpha, epsilon, lo, hi, z[i], b[i])
-        h = 0.0
-        if weight[i] > 0.0:  # 0 * inf is not 0
-            total += weight[i] * value
-            p = weight[i] * y[i]
-            if p != 0.0:
-                for j in range(d):
-                    slope[j] += p * A[i, j]
-                slope[d] += p
-            # nothing below 1e-100: products of such numbers are denormal, which costs BLAS 4x
-            h = weight[i] * second if weight[i] * second > 1e-100 else 0.0
-        if (h > 0.0) != (bend[i] > 0.0):
+        if p[i] != 0.0:
+            for j in range(d):
+                slope[j] += p[i] * A[i, j]
+            slope[d] += p[i]
+        if (bend[i] > 0.0) != (before[i] > 0.0):
             flips += 1
-        bend[i] = h
-        if h > 0.0:
+        if bend[i] > 0.0:
             if fill:
-                root = math.sqrt(h)
+                root = math.sqrt(bend[i])
                 for j in range(d):
                     bent[m, j] = root * A[i, j]
                 bent[m, d] = root
@@ -51,8 +51,8 @@ def expand_data(A, code, alpha, epsilon, lo, hi, z, b, weight, y, bend, bent, sl
 
 @jit(fastmath=FAST)
 def whole_step(
-    A, factor, settled, l2, code, alpha, epsilon, lo, hi, b, weight, x, c, z, value,
-    step, dz, trial, y, bend, bent, slope, share, rounding,
+    A, factor, settled, l2, logistic, exponential, quadratic, code, alpha, epsilon, lo, hi,
+    b, weight, x, c, z, value, step, dz, trial, y, bend, bent, slope, share, rounding,
 ):  # fmt: skip
     """The step -H^{-1} gradient, taken if the slope along it falls to ``share`` of what it was and
     P does not grow, or if it is ``rounding`` of P.
@@ -89,8 +89,9 @@ def whole_step(
         dz[i] = total + dc
         trial[i] = again + (c + dc) if settled else z[i] + dz[i]
     losses, rows, flips = expand_data(
-        A, code, alpha, epsilon, lo, hi, trial, b, weight, y, bend, bent, slope
-    )
+        A, logistic, exponential, quadratic, code, alpha, epsilon, lo, hi, trial, b, weight,
+        y, bend, bent, slope,
+    )  # fmt: skip
     before, after, first = 0.0, 0.0, slope[d] * dc
     for j in range(d):
         new = x[j] + step[j]

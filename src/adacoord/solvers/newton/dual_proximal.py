@@ -23,12 +23,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...data.columns import as_scipy
 from ...kernels.jit import jit
 from ...kernels.loss import dual_prox, dual_prox_slope
 from ...linalg.blas import one_thread
 from ...linalg.cholesky import Cholesky
-from ...linalg.gram import weighted_gram
+from ...linalg.gram import weighted_gram, weighted_moments
 from .size import SIDE
 
 #: sigma over the mean step of coordinate ascent in the first stage; over 1/gamma for smooth losses;
@@ -190,11 +189,13 @@ class ProximalPoint:
         if problem.matrix.is_dense and 0 < curved.size < SIDE * d:
             return self._by_rows(curved)
         H = np.zeros((d + problem.intercept, d + problem.intercept))
-        H[:d, :d] = weighted_gram(problem.matrix, self.h)
-        H[np.arange(d), np.arange(d)] += l2
         if not problem.intercept:
+            H[:] = weighted_gram(problem.matrix, self.h)
+            H[np.arange(d), np.arange(d)] += l2
             return Cholesky(H).solve(-self.gradient), 0.0
-        H[-1, :-1] = H[:-1, -1] = problem.matrix.tdot(self.h)
+        H[:d, :d], H[-1, :-1] = weighted_moments(problem.matrix, self.h)
+        H[:-1, -1] = H[-1, :-1]
+        H[np.arange(d), np.arange(d)] += l2
         # without a curved row nothing holds c, and rounding may undo what little does
         H[-1, -1] = (self.held or 1.0) * (1.0 + 1e-10)
         step = Cholesky(H).solve(-np.append(self.gradient, self.imbalance))
@@ -203,7 +204,7 @@ class ProximalPoint:
     def _by_rows(self, curved: np.ndarray) -> tuple[np.ndarray, float]:
         """The same by Woodbury's formula: B B' + l2 I, B the curved rows, centred for c."""
         l2, h = self.problem.penalty.l2, self.h[curved]
-        B = as_scipy(self.problem.matrix)[curved].astype(np.float64)
+        B = self.problem.matrix.take(curved)
         centre, g = np.zeros(self.x.size), self.gradient
         if self.problem.intercept:
             centre = (h @ B) / self.held

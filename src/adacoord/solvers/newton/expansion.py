@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernels import along_blocks, along_line, expand_rows, softmax_rows
+from .class_kernels import slope_rows
+from .kernels import along_blocks, along_line, expand_rows, follow_rows
 
 #: Curvature below this share of the bound 1/gamma is none: the bound then takes its place.
 FLAT = 1e-10
@@ -17,8 +18,13 @@ FLAT = 1e-10
 
 def expansion(problem):
     """That of the problem's loss; the weights are w/n."""
-    w = np.ones(problem.n) if problem.weights is None else problem.weights
-    return (Blocks if problem.loss.blocks else Scalars)(problem, w / problem.n)
+    return (Blocks if problem.loss.blocks else Scalars)(problem, shares(problem))
+
+
+def shares(problem):
+    """w/n."""
+    n, w = problem.n, problem.weights
+    return np.full(n, 1.0 / n) if w is None else w / n
 
 
 class Scalars:
@@ -28,16 +34,58 @@ class Scalars:
         self.problem, self.w, self.total = problem, w, float(np.sum(w))
         self.arguments = problem.loss.code, *problem.loss.constants
 
-    def expand(self, z):
+    def expand(self, z, least=None):
+        """``least``: the curvature has this share of its bound at least, on each row."""
         y, p, D = np.empty_like(z), np.empty_like(z), np.empty_like(z)
-        value, curvature = expand_rows(*self.arguments, z, self.problem.b, self.w, y, p, D)
-        gamma = self.problem.loss.gamma
-        if gamma * curvature <= FLAT * self.total and gamma > 0.0:
-            D = self.w / gamma
-        return value, y, p, D
+        value, curvature = self.problem.matrix.rowwise(
+            expand_rows, *self.arguments, rows=(z, self.problem.b, self.w, y, p, D)
+        )
+        return value, y, p, self._floored(D, curvature, least)
+
+    def follow(self, z, dz, y, D):
+        """The slopes y + phi'' dz of the expansion at z, which has slopes y and curvature D.
+
+        Returns (sum w phi at z + dz; what these slopes lack of phi' there in D; how much longer
+        A' of them may be than without the ends of the conjugates; the slopes, within these).
+        """
+        out, ends = np.empty_like(z), self.problem._ends  # which every look needs
+        if np.ndim(ends[0]) == 0:
+            ends = self.problem._domain
+        b, w = self.problem.b, self.w
+        value, lacking, cut = self.problem.matrix.rowwise(
+            follow_rows, *self.arguments, rows=(z, dz, b, w, y, D, *ends, out)
+        )
+        if cut > 0.0:
+            cut *= float(np.max(self.problem.matrix.squared_norms)) ** 0.5
+        return value, lacking, cut, out
 
     def along(self, z, dz, t):
-        return along_line(*self.arguments, z, dz, self.problem.b, self.w, t)
+        return self.problem.matrix.rowwise(
+            along_line, *self.arguments, t, rows=(z, dz, self.problem.b, self.w)
+        )
+
+    def _floored(self, D, curvature, least):
+        gamma = self.problem.loss.gamma
+        if least is not None and gamma > 0.0:
+            return np.maximum(D, least / gamma * self.w)
+        flat = gamma * curvature <= FLAT * self.total and gamma > 0.0
+        return self.w / gamma if flat else D
+
+
+class Squares(Scalars):
+    """The squared loss where z moves many times: y and w phi' are made in place of those before.
+
+    (100,000 rows: 0.21 -> 0.09 ms, and no memory that the system has to clear first.)
+    """
+
+    def __init__(self, problem, w):
+        super().__init__(problem, w)
+        self.y, self.p = np.empty(problem.n), np.empty(problem.n)
+
+    def expand(self, z):
+        np.subtract(z, self.problem.b, out=self.y)
+        np.multiply(self.w, self.y, out=self.p)
+        return 0.5 * float(self.y @ self.p), self.y, self.p, self.w
 
 
 class Blocks:
@@ -58,7 +106,7 @@ class Blocks:
             e = z - z.max(axis=1, keepdims=True)
             own = e[self.rows, self.problem.b]
             np.exp(e, out=e)
-            self.last = z, softmax_rows(e, own, self.problem.b, self.w), e
+            self.last = z, slope_rows(e, own, self.problem.b, self.w), e
         return self.last[1:]
 
     def expand(self, z):

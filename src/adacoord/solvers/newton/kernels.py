@@ -2,60 +2,87 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ...kernels.codes import LOGISTIC, MARGIN, QUADRATIC
+from ...kernels.codes import GAMMA, LOGISTIC, MARGIN, POISSON, QUADRATIC
 from ...kernels.jit import FAST, jit
-from ...kernels.loss import expand
+from ...kernels.loss import conjugate, conjugate_quadratic, expand, expand_quadratic, others
 from ...kernels.rows import row_add, row_dot
 from ...kernels.vector_math import exp, log1p
 
-# A loop with the code of one loss in it is straight, and takes several rows at a time; with a code
-# that is an argument it has calls of every loss in it (squared: 12 -> 3 ns per row).
+# A loop with one loss in it is straight, and takes several rows at a time; with a code that is an
+# argument it has calls of every loss in it (squared: 12 -> 3 ns per row).  Python chooses the loop,
+# so that a fit compiles the one that it needs.
 
 
-@jit
 def expand_rows(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend):
     """y = phi'(z), p = weight y, bend = weight phi''(z); returns their sum, sum weight phi(z)."""
+    arrays = z, b, weight, y, p, bend
     if code == LOGISTIC:
-        total, curvature = _expand_logistic(z, b, weight, y, bend)
-    elif code == QUADRATIC or code == MARGIN:
-        margin = code == MARGIN
-        total, curvature = _expand_quadratic(margin, alpha, epsilon, lo, hi, z, b, weight, y, bend)
-    else:
-        total, curvature = _expand(code, alpha, epsilon, lo, hi, z, b, weight, y, bend)
-    for i in range(np.uint64(z.shape[0])):
-        p[i] = weight[i] * y[i] if weight[i] > 0.0 else 0.0  # 0 * inf is not 0
-    return total, curvature
+        return _expand_logistic(*arrays)
+    if code == POISSON or code == GAMMA:
+        return _expand_exponential(code == GAMMA, *arrays)
+    if code == QUADRATIC or code == MARGIN:
+        return _expand_quadratic(code, alpha, epsilon, lo, hi, *arrays)
+    return _expand(code, alpha, epsilon, lo, hi, *arrays)
+
+
+def family(code):
+    """(logistic, exponential, quadratic): True for what the loss is, None for what it is not.
+
+    Kernels are compiled for the types of their arguments, and None is a type: one that calls
+    :func:`expand_family` has one loop in it, and a first fit compiles no other.
+    """
+    kinds = code == LOGISTIC, code in (POISSON, GAMMA), code in (QUADRATIC, MARGIN)
+    return tuple(True if kind else None for kind in kinds)
 
 
 @jit
-def _expand(code, alpha, epsilon, lo, hi, z, b, weight, y, bend):
+def expand_family(
+    logistic, exponential, quadratic, code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend
+):
+    """:func:`expand_rows` inside other kernels, for a loss of that :func:`family`."""
+    if logistic is not None:
+        return _expand_logistic(z, b, weight, y, p, bend)
+    if exponential is not None:
+        return _expand_exponential(code == GAMMA, z, b, weight, y, p, bend)
+    if quadratic is not None:
+        return _expand_quadratic(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend)
+    return _expand(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend)
+
+
+@jit
+def _weigh(weight, y, p):
+    for i in range(np.uint64(y.shape[0])):
+        p[i] = weight[i] * y[i] if weight[i] > 0.0 else 0.0  # 0 * inf is not 0
+
+
+@jit
+def _expand(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend):
     total = curvature = 0.0
     for i in range(np.uint64(z.shape[0])):
         value, y[i], second = expand(code, alpha, epsilon, lo, hi, z[i], b[i])
         bend[i] = _visible(weight[i] * second)
         total += weight[i] * value if weight[i] > 0.0 else 0.0
         curvature += bend[i]
+    _weigh(weight, y, p)
     return total, curvature
 
 
 @jit(fastmath=FAST)
-def _expand_quadratic(margin, alpha, epsilon, lo, hi, z, b, weight, y, bend):
+def _expand_quadratic(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend):
     total = curvature = 0.0
-    code = MARGIN if margin else QUADRATIC  # and none of the others
     for i in range(np.uint64(z.shape[0])):
-        value, y[i], second = expand(code, alpha, epsilon, lo, hi, z[i], b[i])
+        value, y[i], second = expand_quadratic(code, alpha, epsilon, lo, hi, z[i], b[i])
         bend[i] = _visible(weight[i] * second)
         total += weight[i] * value
         curvature += bend[i]
+    _weigh(weight, y, p)
     return total, curvature
 
 
 @jit(fastmath=FAST)
-def _expand_logistic(z, b, weight, y, bend):
+def _expand_logistic(z, b, weight, y, p, bend):
     total = curvature = 0.0
     for i in range(np.uint64(z.shape[0])):
         m = b[i] * z[i]
@@ -66,6 +93,26 @@ def _expand_logistic(z, b, weight, y, bend):
         bend[i] = second
         total += weight[i] * (log1p(e) + (0.0 if m > 0.0 else -m))
         curvature += second
+    _weigh(weight, y, p)
+    return total, curvature
+
+
+@jit(inline=True)
+def _exponential(gamma, z, b):
+    """(phi, phi', phi'') of Poisson's loss, or of gamma's."""
+    e = exp(-z if gamma else z) * (b if gamma else 1.0)
+    return e + (z if gamma else -b * z), (1.0 - e if gamma else e - b), e
+
+
+@jit(fastmath=FAST)
+def _expand_exponential(gamma, z, b, weight, y, p, bend):
+    total = curvature = 0.0
+    for i in range(np.uint64(z.shape[0])):
+        value, y[i], second = _exponential(gamma, z[i], b[i])
+        bend[i] = _visible(weight[i] * second)
+        total += weight[i] * value if weight[i] > 0.0 else 0.0
+        curvature += bend[i]
+    _weigh(weight, y, p)
     return total, curvature
 
 
@@ -75,15 +122,116 @@ def _visible(curvature):
     return curvature if curvature > 1e-100 else 0.0
 
 
+@jit(fastmath=FAST)
+def distance(a, b, times_a, times_b):
+    """sum_i |times_a a_i - times_b b_i|."""
+    total = 0.0
+    for i in range(np.uint64(a.shape[0])):
+        total += abs(times_a * a[i] - times_b * b[i])
+    return total
+
+
+def follow_rows(code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, low, high, out):
+    """out = y + phi''(z) dz within [low, high]: the slopes that the expansion at z has at z + dz.
+
+    y and bend are those of :func:`expand_rows`; [low, high] is the domain of the conjugates.
+    Returns the sums of weight phi(z + dz) and of weight (phi(z + dz) + phi*(out) - out (z + dz)),
+    which is 0 where out = phi'(z + dz), with what the ends have cut off; and how much that is.
+    """
+    if code == LOGISTIC:
+        return _follow_logistic(z, dz, b, weight, y, bend, out)
+    if code == POISSON or code == GAMMA:
+        return _follow_exponential(code == GAMMA, z, dz, b, weight, y, bend, out)
+    law = others(code), code, alpha, epsilon, lo, hi
+    return _follow(*law, z, dz, b, weight, y, bend, low, high, out)
+
+
 @jit
-def along_line(code, alpha, epsilon, lo, hi, z, dz, b, weight, t):
+def _follow(other, code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, low, high, out):
+    total = missed = cut = 0.0
+    for i in range(np.uint64(z.shape[0])):
+        out[i] = y[i]
+        if weight[i] > 0.0:
+            second = bend[i] / weight[i]
+            free = y[i] + second * dz[i]
+            out[i] = min(max(free, low[i]), high[i])
+            if out[i] != free:
+                away = abs(free - out[i])
+                cut += weight[i] * away
+                missed += 0.5 * weight[i] * away * away / second
+            there = z[i] + dz[i]
+            if other is None:
+                value = expand_quadratic(code, alpha, epsilon, lo, hi, there, b[i])[0]
+                dual = conjugate_quadratic(code, alpha, epsilon, lo, hi, out[i], b[i])
+            else:
+                value = expand(code, alpha, epsilon, lo, hi, there, b[i])[0]
+                dual = conjugate(code, alpha, epsilon, lo, hi, out[i], b[i])
+            total += weight[i] * value
+            missed += weight[i] * max(value + dual - out[i] * there, 0.0)
+    return total, missed, cut
+
+
+@jit(fastmath=FAST)
+def _follow_logistic(z, dz, b, weight, y, bend, out):
+    """To leading order: without the logarithms of the conjugate."""
+    total = missed = cut = 0.0
+    for i in range(np.uint64(z.shape[0])):
+        m = b[i] * (z[i] + dz[i])
+        e = exp(-abs(m))
+        r = 1.0 / (1.0 + e)
+        second = bend[i] / max(weight[i], 1e-300)
+        free = -b[i] * (y[i] + second * dz[i])
+        q = min(max(free, 0.0), 1.0)
+        beyond = abs(free - q)
+        cut += weight[i] * beyond
+        out[i] = -b[i] * q
+        away = q - (e if m > 0.0 else 1.0) * r
+        missed += weight[i] * (away * away / max(e * r * r, 1e-300))
+        missed += weight[i] * (beyond * beyond / max(second, 1e-300))
+        total += weight[i] * (log1p(e) + (0.0 if m > 0.0 else -m))
+    return total, 0.5 * missed, cut
+
+
+@jit(fastmath=FAST)
+def _follow_exponential(gamma, z, dz, b, weight, y, bend, out):
+    """To leading order, too; phi'' = e is how far a slope is from its end, -b or 1."""
+    total = missed = cut = 0.0
+    for i in range(np.uint64(z.shape[0])):
+        # the squares of such means are numbers
+        there = max(z[i] + dz[i], -300.0) if gamma else min(z[i] + dz[i], 300.0)
+        value, slope, e = _exponential(gamma, there, b[i])
+        second = bend[i] / max(weight[i], 1e-300)
+        free = y[i] + second * dz[i]
+        out[i] = min(free, 1.0) if gamma else max(free, -b[i])
+        beyond = abs(free - out[i])
+        cut += weight[i] * beyond
+        away = out[i] - slope
+        if weight[i] > 0.0:
+            missed += weight[i] * (away * away / max(e, 1e-300))
+            missed += weight[i] * (beyond * beyond / max(second, 1e-300))
+            total += weight[i] * value
+    return total, 0.5 * missed, cut
+
+
+def along_line(code, alpha, epsilon, lo, hi, t, z, dz, b, weight):
     """sum weight phi(z + t dz), its slope and its curvature in t."""
     if code == LOGISTIC:
         return _along_logistic(z, dz, b, weight, t)
+    if code == POISSON or code == GAMMA:
+        return _along_exponential(code == GAMMA, z, dz, b, weight, t)
+    return _along(others(code), code, alpha, epsilon, lo, hi, t, z, dz, b, weight)
+
+
+@jit
+def _along(other, code, alpha, epsilon, lo, hi, t, z, dz, b, weight):
     total = slope = bend = 0.0
     for i in range(np.uint64(z.shape[0])):
         if weight[i] > 0.0:
-            value, first, second = expand(code, alpha, epsilon, lo, hi, z[i] + t * dz[i], b[i])
+            point = z[i] + t * dz[i]
+            if other is None:
+                value, first, second = expand_quadratic(code, alpha, epsilon, lo, hi, point, b[i])
+            else:
+                value, first, second = expand(code, alpha, epsilon, lo, hi, point, b[i])
             total += weight[i] * value
             slope += weight[i] * first * dz[i]
             bend += weight[i] * second * dz[i] * dz[i]
@@ -104,26 +252,15 @@ def _along_logistic(z, dz, b, weight, t):
 
 
 @jit(fastmath=FAST)
-def softmax_rows(e, own, b, weight):
-    """From e = exp(z - max z) to y = p - e_b in its place, p = softmax(z); own = z_b - max z.
-
-    Returns sum weight (logsumexp(z) - z_b).
-    """
-    value = 0.0
-    for i in range(np.uint64(e.shape[0])):
-        row, k = e[i], b[i]
-        rest, top = 0.0, row[k]
-        row[k] = 0.0
-        for j in range(row.shape[0]):
-            rest += row[j]
-        scale = 1.0 / (rest + top)
-        for j in range(row.shape[0]):
-            row[j] *= scale
-        row[k] = -rest * scale  # keeps the digits of a small loss, as does log1p
+def _along_exponential(gamma, z, dz, b, weight, t):
+    total = slope = bend = 0.0
+    for i in range(np.uint64(z.shape[0])):
         if weight[i] > 0.0:
-            loss = math.log1p(rest) if own[i] == 0.0 else math.log(rest + top) - own[i]
-            value += weight[i] * loss
-    return value
+            value, first, second = _exponential(gamma, z[i] + t * dz[i], b[i])
+            total += weight[i] * value
+            slope += weight[i] * first * dz[i]
+            bend += weight[i] * second * dz[i] * dz[i]
+    return total, slope, bend
 
 
 @jit(fastmath=FAST)
@@ -212,3 +349,31 @@ def spread_columns(colptr, rows, data, bend, centre, out, seen):
             weight += bend[i]
         out[j] += total
         seen[j] += weight
+
+
+@jit(fastmath=FAST)
+def less_pairs(v, hv, bends, first, last, q, shares):
+    """q -= (v.q/bend) Hv for the pairs first..last of a ring, from the last one on."""
+    for back in range(last - first):
+        pair = last - 1 - back
+        k = pair % bends.shape[0]
+        dot = 0.0
+        for j in range(q.shape[0]):
+            dot += v[k, j] * q[j]
+        share = dot / bends[k]
+        for j in range(q.shape[0]):
+            q[j] -= share * hv[k, j]
+        shares[pair - first] = share
+
+
+@jit(fastmath=FAST)
+def plus_pairs(v, hv, bends, first, last, q, shares):
+    """q += (share - Hv.q/bend) v, from the first one on."""
+    for pair in range(first, last):
+        k = pair % bends.shape[0]
+        dot = 0.0
+        for j in range(q.shape[0]):
+            dot += hv[k, j] * q[j]
+        share = shares[pair - first] - dot / bends[k]
+        for j in range(q.shape[0]):
+            q[j] += share * v[k, j]

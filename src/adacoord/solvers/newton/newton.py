@@ -9,19 +9,23 @@ Squared     the Hessian never changes: one factorisation, and each further pass 
 A pass      is one iteration: a product with A and one with A' (n x n: with K = A A'), the Gram
             matrix (each pair of entries of a row once) and the factorisation (m^3/6).
             ``operations`` counts all of it
-Dual        y = phi'(Ax + c), which closes the gap at the optimum
-Stops       never: the monitor does.
+Dual        the slopes of the expansion, y = phi'(z) + phi''(z) dz, whose A'y is -l2 (x + dx) by
+            the system just solved: the gap is what they lack of phi'(z + dz), of the order |dz|^4,
+            and needs no gradient.  Multinomial: y = phi', which closes the gap at the optimum
+Stops       never: the monitor does
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...kernels.summation import UNIT
 from ...linalg.blas import one_thread
 from ...linalg.line_search import HALF, NOISE, ROUNDING, line_search
-from ..base import Solver, start_point
+from ..base import Solver, first_intercept, start_point
 from .expansion import expansion
 from .size import SMALL
 from .systems import smaller_side
@@ -29,6 +33,8 @@ from .systems import smaller_side
 #: A step that changes less than this share of x is the last; so is one that changes no less than
 #: the one before, once they are short.
 LAST, LATE = 1e-11, 1e-6
+#: ... and of those that get shorter as a root does, the last but one, from this length on.
+SHORT = 0.03
 
 
 class Newton(Solver):
@@ -37,34 +43,48 @@ class Newton(Solver):
     name = "newton"
     uses_blas = True
     check_cost = 0.2  # without a penalty, after every iteration: it costs two of many products
+    steady = True
     _state = ("t", "c", "moved", "estimate")
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
         self.losses = expansion(problem)
         self.system = smaller_side(problem)
-        x, self.c, _ = start_point(problem, start)  # in float64 whatever the data
+        # in float64 whatever the data
+        x = problem.null_point if start is None else problem._check_x(start.x).copy()
+        self.c = first_intercept(problem, start)
         shortest = start is None and least_norm_wanted(problem)
         if shortest:
             x, self.c = least_norm(problem)
+        self.unproven = start is not None and problem.loss.blocks  # seen where it is expanded
         with np.errstate(over="ignore", invalid="ignore"):
-            if start is not None and not problem.primal(x, self.c) <= problem.null_value:
+            judged = start is not None and not self.unproven
+            if judged and not problem.primal(x, self.c) <= problem.null_value:
                 x, self.c, _ = start_point(problem, None)  # worse than zero, or overflows
-        self.t = self.system.start(x)
+        self.start_x = x
         self.point = None  # what the losses are at (t, c)
+        self.residual = None  # z - b there, for the squared loss
         self.fixed = problem.loss.name == "squared"
         self.factorised = False
         self.moved = np.inf
-        # looked at when there is something to show; small problems at their last digit
-        self.patient = problem.has_certificate
+        # looked at when there is something to show, small problems at their last digit; but what
+        # it starts from may be enough
+        certified = problem.has_certificate
         size = problem.n * problem.d * (problem.n_classes or 1)
-        self.to_the_last = self.patient and size <= SMALL
-        if self.patient:
+        self.to_the_last = certified and size <= SMALL
+        self.patient = certified and (start is None or self.to_the_last)
+        self.descends = self.to_the_last and not self.fixed
+        if certified:
             self.check_cost = 2.0
+
+    @cached_property
+    def t(self):
+        """The coefficients that the system works with; of a start once a step is made."""
+        return self.system.start(self.start_x)
 
     @property
     def x(self):
-        return self.system.x(self.t)
+        return self.system.x(self.t) if "t" in vars(self) else self.start_x
 
     @property
     def intercept(self):
@@ -72,38 +92,85 @@ class Newton(Solver):
 
     def restore(self, state):
         super().restore(state)
-        self.point = None
+        self.point = self.residual = None
 
     def _pass(self):
+        self.operations += 2 * self.problem.matrix.nnz
+        if self.fixed:
+            self._refine()
+            return
         system = self.system
+        self.operations += system.cost
         if self.point is None:
             self.point = self._at(self.t, self.c)
+            first = self.unproven and self.passes == 0
+            if first and not self.point.value <= self.problem.null_value:
+                self.t, self.c = np.zeros_like(self.t), self.problem.no_intercept
+                self.point = self._at(self.t, self.c)
         here = self.point
-        if not (self.fixed and self.factorised):
-            system.factorise(here.curvature)
-            self.factorised = True
-        dt, dc = system.step(self.t, here.gradient, here.total)
+        system.factorise(here.curvature)
+        total = np.sum(here.p, axis=0)
+        dt, dc = system.step(self.t, system.gradient(self.t, here.p), total)
         t, there = 1.0, self._at(self.t + dt, self.c + dc)
-        slope, end = (self._slope(at, dt, dc, there.ax - here.ax) for at in (here, there))
+        adx = there.ax - here.ax
+        slope = self._slope(here, self.t, dt, dc, adx)
+        end = self._slope(there, self.t + dt, dt, dc, adx)
         fallen = abs(end) <= -HALF * slope and there.value <= here.value + NOISE * abs(here.value)
         if -slope > ROUNDING * abs(here.value) and not fallen:
             t = self._search(here, dt, dc, slope)
             there = self._at(self.t + t * dt, self.c + t * dc)
-        self.t, self.c, self.point, self.y = self.t + t * dt, self.c + t * dc, there, there.y
-        self._estimate(t * dt)
-        self.operations += 2 * self.problem.matrix.nnz
-        if self.passes == 0 or not self.fixed:
+        z, self.t, self.c = here.ax + self.c, self.t + t * dt, self.c + t * dc
+        self.point, self.y = there, there.y
+        if self.to_the_last:
+            self._measure(t * dt)
+        elif self.problem.has_certificate:
+            self._estimate(here, z, t)
+
+    def _refine(self):
+        """A step for the squared loss: P is its own expansion, so the whole of it is taken."""
+        problem, system = self.problem, self.system
+        w = self.losses.w
+        # a step of float32 is known to some six digits of it: the next one, if any, to the last
+        rough = self.passes == 0 and problem.has_certificate and not self.to_the_last
+        if not self.factorised:
+            if rough and system.single:
+                system.factorise(w, single=True)
+            else:
+                system.factorise(w)
+                self.factorised = True
             self.operations += system.cost
+        if self.residual is None:
+            self.residual = self._residual()
+        p = w * self.residual
+        dt, dc = system.step(self.t, system.gradient(self.t, p), np.sum(p))
+        self.t, self.c = self.t + dt, self.c + dc
+        self.y = self.residual = self._residual()
+        if self.to_the_last:
+            self._measure(dt)
+        elif problem.has_certificate:
+            self.estimate = 0.0
+
+    def _residual(self) -> np.ndarray:
+        if not self.t.any():
+            return self.c - self.problem.b
+        residual = self.system.predict(self.t)
+        if self.c != 0.0:
+            residual += self.c
+        residual -= self.problem.b
+        return residual
 
     def _at(self, t, c) -> _Point:
-        """P, its gradient and its curvature."""
+        """P, its slopes and its curvature."""
         ax = self.system.predict(t)
         value, y, p, curvature = self.losses.expand(ax + c)
-        value += 0.5 * self.problem.penalty.l2 * float(np.sum(t * self.system.dual(t, ax)))
-        return _Point(ax, y, value, self.system.gradient(t, p), np.sum(p, axis=0), curvature)
+        value += 0.5 * self.problem.penalty.l2 * float(np.vdot(t, self.system.dual(t, ax)))
+        return _Point(ax, y, value, p, curvature)
 
-    def _slope(self, at: _Point, dt, dc, adx) -> float:
-        return float(np.sum(at.gradient * self.system.dual(dt, adx)) + np.sum(at.total * dc))
+    def _slope(self, at: _Point, t, dt, dc, adx) -> float:
+        """Of P along (dt, dc), from the slopes of the losses at t."""
+        l2 = self.problem.penalty.strong_convexity
+        penalty = l2 * float(np.vdot(t, self.system.dual(dt, adx)))
+        return float(np.vdot(at.p, adx + dc)) + penalty
 
     def _search(self, here: _Point, dt, dc, slope) -> float:
         """The length of the step: P along it is the losses, and a parabola for the penalty."""
@@ -111,8 +178,8 @@ class Newton(Solver):
         adx = system.predict(dt)
         z, dz = here.ax + self.c, adx + dc
         x, dx = system.dual(self.t, here.ax), system.dual(dt, adx)
-        constant = 0.5 * l2 * float(np.sum(self.t * x))
-        tilt, bend = l2 * float(np.sum(dt * x)), l2 * float(np.sum(dt * dx))
+        constant = 0.5 * l2 * float(np.vdot(self.t, x))
+        tilt, bend = l2 * float(np.vdot(dt, x)), l2 * float(np.vdot(dt, dx))
 
         def along(t):
             total, first, second = self.losses.along(z, dz, t)
@@ -122,28 +189,37 @@ class Newton(Solver):
         self.operations += self.problem.matrix.nnz
         return line_search(along, here.value, slope)
 
-    def _estimate(self, moved) -> None:
-        """What the gap of y = phi' is: |gradient|^2/(2 l2), but for what its balance takes."""
-        if self.to_the_last:
-            size = float(np.max(np.abs(self.t), initial=0.0))
-            length = float(np.max(np.abs(moved), initial=0.0)) / (size if size > 0.0 else 1.0)
-            before, self.moved = self.moved, length
-            last = length <= LAST or LATE > length > 0.5 * before
-            self.estimate = 0.0 if last else np.inf
-        elif self.patient:
-            at = self.point
-            gap = self.system.square(at.gradient, at.total) / (2.0 * self.problem.penalty.l2)
-            self.estimate = self.problem.relative_gap(at.value, at.value - gap)
+    def _measure(self, moved) -> None:
+        """Small problems are looked at when a step is the last."""
+        size = float(np.max(np.abs(self.t), initial=0.0))
+        length = float(np.max(np.abs(moved), initial=0.0)) / (size if size > 0.0 else 1.0)
+        before, self.moved = self.moved, length
+        last = length <= LAST or LATE > length > 0.5 * before
+        if self.problem.loss.blocks and length < before < SHORT:
+            # each is about the square of the one before: the next one need not be made
+            last = last or length * (length / before) ** 2 <= LAST
+        self.estimate = 0.0 if last else np.inf
+
+    def _estimate(self, here: _Point, z: np.ndarray, t: float) -> None:
+        """The gap, and the y that it is of, after a step from predictions z."""
+        there, l2 = self.point, self.problem.penalty.l2
+        if t == 1.0 and not self.problem.loss.blocks:
+            dz = there.ax + self.c - z
+            _, lacking, cut, self.y = self.losses.follow(z, dz, here.y, here.curvature)
+            gap = lacking + cut * cut / (2.0 * l2)
+        else:  # that of y = phi', but for what its balance takes
+            gradient, total = self.system.gradient(self.t, there.p), np.sum(there.p, axis=0)
+            gap = self.system.square(gradient, total) / (2.0 * l2)
+        self.estimate = self.problem.relative_gap(there.value, there.value - gap)
 
 
 class _Point(NamedTuple):
-    """What the losses are at (t, c): predictions, slopes, P, its gradient, sum_i p_i, curvature."""
+    """What the losses are at (t, c): predictions, slopes, P, weighted slopes, curvature."""
 
     ax: np.ndarray
     y: np.ndarray
     value: float
-    gradient: np.ndarray
-    total: np.ndarray
+    p: np.ndarray
     curvature: Any
 
 
@@ -164,6 +240,11 @@ def least_norm(problem) -> tuple[np.ndarray, float]:
     if problem.intercept:
         a0, b0 = (w @ A) / w.sum(), float(w @ b) / float(w.sum())
     root = np.sqrt(w)
+    rows = root[:, None] * (A - a0)
+    # singular values that are the rounding of A - a0 are none
+    rounding = 2.0 * UNIT * float(np.linalg.norm(a0) * np.linalg.norm(root))
+    least = float(np.linalg.norm(rows)) / min(rows.shape) ** 0.5  # of the largest one
+    rcond = max(2.0 * UNIT * max(rows.shape), rounding / least if least > 0.0 else 0.0)
     with one_thread():
-        x = np.linalg.lstsq(root[:, None] * (A - a0), root * (b - b0), rcond=None)[0]
+        x = np.linalg.lstsq(rows, root * (b - b0), rcond=rcond)[0]
     return x, b0 - float(a0 @ x)

@@ -2,19 +2,25 @@ r"""Newton's method with preconditioned conjugate gradients (truncated Newton), 
 
 Problem     min P(x, c) for a loss with a continuous slope and g(x) = l2/2 |x|^2; l2 = 0 too
 Step        H s = -gradient by conjugate gradients, H v = A'(D (A v))/n + l2 v, D = diag(w phi''),
-            preconditioned (:mod:`.preconditioner`), until the residual has fallen to
-            min(1/2, sqrt(|g|/|g_0|)) of the gradient g, in the norm of M^-1 (Nocedal and Wright
-            2006, Algorithm 7.1: superlinear)
+            preconditioned (:mod:`.preconditioner`, :mod:`.pairs`), until what the residual r costs,
+            r'M^-1 r, is LINEAR times what the expansion at z costs, or less (multinomial: until the
+            residual has fallen to min(1/2, sqrt(|g|/|g_0|)) of the gradient g in that norm: Nocedal
+            and Wright 2006, Algorithm 7.1)
 Line        A s is the sum of the products that made s, so that a trial costs O(n) and no entry of
             A (:mod:`adacoord.linalg.line_search`)
 Intercept   one more coordinate without a penalty; data are never centred, the preconditioner is
 Squared     P is its own model: x takes each step of conjugate gradients as it is made, and there
             is no end to them; the residual is computed anew every RESYNC passes
+Far         from the optimum products are with a float32 copy of long dense rows (:mod:`.single`);
+            where the gap is below EXACT, with A again, and z is computed anew
 Multinomial A V, then w (P (AV) - P sum_k P_k (AV)_k) for each row, then A': products of matrices
 A pass      is one step of conjugate gradients, a product with A and one with A' (the rows are read
             once for both).  The pass that ends them makes the gradient at the new point, one more
             product; ``operations`` counts all of it
-Dual        y = phi'(Ax + c): then the gap is |gradient|^2/(2 l2), which ``estimate`` is made of
+Dual        y = phi'(z): then the gap is |gradient|^2/(2 l2).  On the way to x + s the slopes of the
+            expansion, y = phi'(z) + phi''(z) A s: then it is |r|^2/(2 l2), which needs no gradient,
+            and what y lacks of phi'(z + A s): that is of the order |A s|^4, and not divided by l2,
+            so that the last Newton step of all need not be made.  ``estimate`` is of the better one
 Stops       never: the monitor does.
 """
 
@@ -23,10 +29,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...linalg.line_search import ROUNDING, line_search
-from ..base import Solver, start_point
-from .expansion import expansion
-from .kernels import hessian_blocks, hessian_rows
+from ..base import Solver, first_intercept
+from .expansion import Squares, expansion, shares
+from .in_blocks import hessian
+from .kernels import hessian_blocks
+from .pairs import Pairs
 from .preconditioner import Preconditioner
+from .single import SingleCopy, worth_it
 
 #: Passes between two computations of A x.  Conjugate gradients forget a little of what they know
 #: where the residual is corrected (condition 1e8, squared, to 1e-10: 1250 passes for 32, 1000 for
@@ -34,6 +43,10 @@ from .preconditioner import Preconditioner
 RESYNC = 128
 #: The least that conjugate gradients reduce the residual by, and the most passes they get for it.
 LOOSE, MOST = 0.5, 200
+#: See above; from 1 to 100 it makes little difference.
+LINEAR = 4.0
+#: The gap from which on float32 products will not do; some six digits of them are right.
+EXACT = 1e-5
 
 
 class NewtonCG(Solver):
@@ -42,6 +55,7 @@ class NewtonCG(Solver):
     name = "newton-cg"
     uses_blas = True
     check_cost = 4.0  # a check costs one pass, but ``estimate`` says when it is worth that
+    look_cost = 1.0
     _state = (
         "point",
         "z",
@@ -55,23 +69,36 @@ class NewtonCG(Solver):
         "goal",
         "inner",
         "synced",
+        "ended",
+        "offered",
+        "behind",
+        "exact",
         "estimate",
     )
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
-        self.losses = expansion(problem)
-        self.preconditioner = Preconditioner(problem, self.losses.w, rng)
         self.quadratic = problem.loss.name == "squared"
+        self.losses = Squares(problem, shares(problem)) if self.quadratic else expansion(problem)
+        self._single = None
+        self.preconditioner = Preconditioner(problem, self.losses.w, rng)
+        # looked at when there is something to show; what it starts from may be enough
+        self.patient = problem.has_certificate and start is None
         self.product = problem.matrix.nnz
-        self._start_from(*start_point(problem, start)[:2])
+        x = problem.null_point if start is None else problem._check_x(start.x)
+        self._start_from(x, first_intercept(problem, start))
         if start is not None:
             with np.errstate(over="ignore", invalid="ignore"):
                 if not self._primal() <= problem.null_value:  # worse than zero, or overflows
                     self._start_from(np.zeros(problem.x_shape), problem.no_intercept)
         self.gradient, self.step = np.zeros_like(self.point), np.zeros_like(self.point)
         self.residual, self.direction = np.zeros_like(self.point), np.zeros_like(self.point)
-        self.moved = np.zeros_like(self.z)  # A step
+        self.moved = self._unmoved()  # A step
+        self.pairs = Pairs(problem, self.point.size)
+        self.ended = False  # whether the step is to be taken
+        self.offered = False  # whether x and y are those of the step so far
+        self.behind = np.inf  # the estimate where the step begins
+        self.exact = self.quadratic or not (problem.has_certificate and worth_it(problem))
         self.rho = self.goal = 0.0  # |residual|^2 in the norm of M^-1, and where it is enough
         self.first = -1.0  # that of the first gradient, once there is one
         self.inner = 0  # steps of conjugate gradients since they were begun
@@ -91,25 +118,40 @@ class NewtonCG(Solver):
 
     @property
     def x(self):
-        return self.point[:-1]
+        return self.point[:-1] + self.step[:-1] if self.offered else self.point[:-1]
 
     @property
     def intercept(self):
-        return self.point[-1].copy() if self.problem.loss.blocks else float(self.point[-1])
+        if self.problem.loss.blocks:
+            return self.point[-1].copy()
+        return float(self.point[-1] + self.step[-1] if self.offered else self.point[-1])
 
     def state(self):
-        return super().state() | self.preconditioner.state()
+        return super().state() | self.preconditioner.state() | self.pairs.state()
 
     def restore(self, state):
         self.preconditioner.restore(state)
-        super().restore({k: v for k, v in state.items() if not k.startswith("preconditioner_")})
+        self.pairs.restore(state)
+        others = ("preconditioner_", "pairs_")
+        super().restore({k: v for k, v in state.items() if not k.startswith(others)})
         self._at = None
+
+    def _rough(self):
+        """The data for products far from the optimum (:mod:`.single`); None for A itself."""
+        if self.exact:
+            self._single = None
+        elif self._single is None:
+            self._single = SingleCopy(self.problem)
+            self.operations += self.product if self.passes == 0 else 0  # later: restored
+            self.exact = not self._single.sound
+        return None if self.exact else self._single
 
     # ---- the losses at z -----------------------------------------------------------------
 
     def _predict(self):
         """z from the point itself: clears what running sums have rounded away."""
-        self.z = self.problem.matrix.dot(self.point[:-1]) + self.point[-1]
+        self.z = self.problem.matrix.dot(self.point[:-1])
+        self.z += self.point[-1]
         self._at = None
 
     def _expanded(self):
@@ -119,16 +161,23 @@ class NewtonCG(Solver):
         return self._at
 
     def _primal(self):
-        penalty = 0.5 * self.problem.penalty.l2 * float(np.sum(np.square(self.point[:-1])))
+        penalty = 0.5 * self.problem.penalty.l2 * _dot(self.point[:-1], self.point[:-1])
         return self._expanded()[0] + penalty
 
     def _differentiate(self):
         """y, the gradient at the point, and the gap that it means."""
         _, self.y, p, _ = self._expanded()
-        self.gradient[:-1] = self.problem.matrix.tdot(p) + self.problem.penalty.l2 * self.x
+        data = self._rough() or self.problem.matrix
+        self.gradient[:-1] = data.tdot(p)
+        self.gradient[:-1] += self.problem.penalty.l2 * self.point[:-1]
         self.gradient[-1] = np.sum(p, axis=0) if self.problem.intercept else 0.0
         self.operations += self.product
         self._estimate(self.gradient)
+        self.behind = self.estimate
+        if not self.exact and self.behind <= EXACT:
+            self.exact = True
+            self._predict()
+            self._differentiate()
 
     def _hessian(self, v):
         """(A v, H v)."""
@@ -140,16 +189,13 @@ class NewtonCG(Solver):
             bent = np.empty_like(av)
             hessian_blocks(curvature, self.problem.b, self.losses.w, av, bent)
             out[:-1], total = m.tdot(bent), np.sum(bent, axis=0)
-        elif m.by_columns:
-            av = m.dot(v[:-1]) + v[-1]
-            bent = curvature * av
-            out[:-1], total = m.tdot(bent), np.sum(bent)
+        elif (rough := self._rough()) is not None:
+            av, out[:-1], total = rough.hessian(v[:-1], float(v[-1]), curvature)
         else:
-            av = np.empty_like(self.z)
-            total = hessian_rows(*m.arrays, v[:-1], v[-1], curvature, av, out[:-1])
+            (av,), (out[:-1], total) = m.gather(hessian, v[:-1], v[-1], rows=(curvature,))
         if self.problem.intercept:
             out[-1] = total
-        out[:-1] += self.problem.penalty.l2 * v[:-1]
+        out[:-1] += (self.problem.penalty.l2 + self.preconditioner.ridge) * v[:-1]
         self.operations += 2 * self.product
         return av, out
 
@@ -158,12 +204,12 @@ class NewtonCG(Solver):
         problem = self.problem
         if problem.has_certificate:
             g = self.preconditioner.eliminate(gradient)
-            gap = float(np.sum(np.square(g))) / (2.0 * problem.penalty.l2)
+            gap = _dot(g, g) / (2.0 * problem.penalty.l2)
             primal = self._primal()
             self.estimate = problem.relative_gap(primal, primal - gap)
         else:
             p, total = self._expanded()[1:3], float(np.sum(self.losses.w))
-            length = np.sqrt(float(np.sum(p[0] * p[1])))
+            length = np.sqrt(_dot(p[0], p[1]))
             cosine = float(np.max(np.abs(gradient[:-1]).T / problem._column_lengths))
             cosine = max(cosine, float(np.max(np.abs(gradient[-1]))) / np.sqrt(total))
             self.estimate = cosine / length if length > 0.0 else 0.0
@@ -172,7 +218,9 @@ class NewtonCG(Solver):
 
     def _pass(self):
         self.estimate = np.inf  # was for one look
-        if self.first < 0.0:
+        if self.ended:
+            self._take()
+        elif self.first < 0.0:
             self._differentiate()
         if self.inner == 0:
             self._begin()
@@ -181,44 +229,83 @@ class NewtonCG(Solver):
             return
         v = self.direction
         av, hv = self._hessian(v)
-        bend = float(np.sum(v * hv))
+        bend = _dot(v, hv)
         t = self.rho / bend if bend > 0.0 else 0.0
         self.residual -= t * hv
         self.inner += 1
+        av *= t
         if self.quadratic:
-            self._follow(t * v, t * av)
+            self._follow(t * v, av)
         else:
             self.step += t * v
-            av *= t
             self.moved += av
-        solved = self.preconditioner.solve(self.residual)
-        rho = float(np.sum(self.residual * solved))
+            self.pairs.note(v, hv, bend)
+        solved = self._precondition(self.residual)
+        rho = _dot(self.residual, solved)
         self.direction = solved + (rho / self.rho) * v
         self.rho = rho
         ended = t == 0.0 or self.preconditioner.first_due
         if self.quadratic:
             self.inner *= not ended
-        elif ended or rho <= self.goal or self.inner >= MOST:
-            self._follow(*self._searched())
-            self._differentiate()
-            self.inner = 0
+            return
+        enough = rho <= (self.goal if self.problem.loss.blocks else LINEAR * self._offer())
+        self.ended = ended or enough or self.inner >= MOST
+        if self.ended and not self.offered:
+            self._take()
+
+    def _take(self):
+        """Make the step, and the gradient where it ends."""
+        self._follow(*self._searched())
+        self._differentiate()
+        self.inner, self.ended, self.offered = 0, False, False
+
+    def _offer(self):
+        """Show the point that the step has got to, if it is better than that where it began.
+
+        Returns what the slopes of the expansion lack there.
+        """
+        problem, (_, y, _, curvature) = self.problem, self._expanded()
+        value, lacking, cut, slopes = self.losses.follow(self.z, self.moved, y, curvature)
+        if problem.has_certificate:
+            r = self.preconditioner.eliminate(self.residual)
+            l2, x = problem.penalty.l2, self.point[:-1] + self.step[:-1]
+            primal = value + 0.5 * l2 * _dot(x, x)
+            gap = lacking + (_dot(r, r) ** 0.5 + cut) ** 2 / (2.0 * l2)
+            estimate = problem.relative_gap(primal, primal - gap)
+            self.offered = estimate < self.behind
+            if self.offered:
+                self.y, self.estimate = slopes, estimate
+            else:
+                self.y, self.estimate = y, self.behind if self.inner == 1 else np.inf
+        return lacking
+
+    def _precondition(self, r):
+        """M^-1 r."""
+        return self.pairs.solve(r, self.preconditioner.solve)
 
     def _begin(self):
         """Conjugate gradients from the gradient on."""
         self.operations += self.preconditioner.follow(self._expanded()[3])
-        self.step, self.moved = np.zeros_like(self.point), np.zeros_like(self.z)
+        self.step, self.moved = np.zeros_like(self.point), self._unmoved()
         self.residual = -self.gradient
-        self.direction = self.preconditioner.solve(self.residual)
-        self.rho = float(np.sum(self.residual * self.direction))
+        self.pairs.begin()
+        self.direction = self._precondition(self.residual)
+        self.rho = _dot(self.residual, self.direction)
         size = np.sqrt(max(self.rho, 0.0))
         self.first = size if self.first < 0.0 else self.first
         if self.first > 0.0:
             self.goal = min(LOOSE, np.sqrt(size / self.first)) ** 2 * self.rho
 
+    def _unmoved(self):
+        return np.zeros((0,) if self.quadratic else self.z.shape)
+
     def _follow(self, step, moved):
         """Take a step of which the predictions are known."""
         self.point = self.point + step
-        self.z = self.z + moved
+        if self.quadratic:
+            self.z += moved
+        else:  # who expanded it may keep it
+            self.z = self.z + moved
         self._at = None
         if self.passes - self.synced >= RESYNC:
             self.synced = self.passes
@@ -234,14 +321,20 @@ class NewtonCG(Solver):
     def _searched(self):
         """(t step, t A step) of the line search."""
         x, s, l2 = self.point[:-1], self.step[:-1], self.problem.penalty.l2
-        constant = 0.5 * l2 * float(np.sum(x * x))
-        tilt, bend = l2 * float(np.sum(x * s)), l2 * float(np.sum(s * s))
+        constant = 0.5 * l2 * _dot(x, x)
+        tilt, bend = l2 * _dot(x, s), l2 * _dot(s, s)
 
         def along(t):
             value, first, second = self.losses.along(self.z, self.moved, t)
             value += constant + t * (tilt + 0.5 * t * bend)
             return value, first + tilt + t * bend, second + bend
 
-        value, slope = self._expanded()[0] + constant, float(np.sum(self.gradient * self.step))
+        value, slope = self._expanded()[0] + constant, _dot(self.gradient, self.step)
         t = line_search(along, value, slope) if -slope > ROUNDING * abs(value) else 1.0
         return t * self.step, t * self.moved
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    """The sum of a b, by one call: some ten are made in a pass (300 x 20 numbers, 9 passes: 1.6 ->
+    1.3 ms)."""
+    return float(np.vdot(a, b))

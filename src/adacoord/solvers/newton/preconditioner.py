@@ -12,9 +12,9 @@ factor      dense data only: Cholesky of each class's own Hessian, on SAMPLE d r
             either.  H M^-1 then has eigenvalues within (1 +- 1/sqrt(SAMPLE))^2 or so
 
 The diagonal comes first and follows the curvature; the factor takes its place when conjugate
-gradients have made as many passes as it costs, so that this is never more than twice as much work
-as the better of the two.  The factor is made anew when they have done so again, and the curvature
-has moved.
+gradients have made as many passes as it costs, or WAIT times as many where :mod:`.pairs` help them,
+so that this is never more than a few times as much work as the better of the two.  The factor is
+made anew when they have done so again, and the curvature has moved.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
-from ...data.columns import as_scipy
 from ...linalg.cholesky import Cholesky
 from ...problem import Problem
-from .kernels import curvature_blocks, spread_columns, spread_rows
-from .systems import RIDGE
+from .in_blocks import sample_grams
+from .in_blocks import spread as spread_block
+from .kernels import curvature_blocks, distance, spread_columns
+from .systems import RIDGE, VANISHING
 
 #: Rows of the sample, in columns.
 SAMPLE = 8
@@ -36,10 +37,13 @@ ENOUGH = 2048
 #: factor.
 MOVED, GREW = 0.5, 4.0
 #: Multiply-adds of BLAS in the time in which conjugate gradients handle an entry of A: for one
-#: number per row, and for several, which are products of matrices themselves.
-BLAS, BLAS_BLOCKS = 20.0, 10.0
+#: number per row (32 tables to 1e-4 and 1e-6, over the time at 20: .91 at 10, .88 at 5 and 3), and
+#: for several, which are products of matrices themselves.
+BLAS, BLAS_BLOCKS = 5.0, 10.0
 #: Multiply-adds of BLAS in the time in which an entry of A is copied and scaled for it.
 SCALED = 30
+#: Prices of the factor that conjugate gradients spend before it is made, where they keep pairs.
+WAIT = 2.0
 #: Bytes of factors that may be held.
 LARGEST = 2**28
 
@@ -57,13 +61,17 @@ class Preconditioner:
         fits = problem.matrix.is_dense and 8 * classes * d**2 <= LARGEST
         #: Passes that the factor costs.
         self.price = work / (n * d) if fits else np.inf
+        # pairs leave it less to do: two to three times its price was best on 15 random tables
+        self.wait = 1.0 if problem.loss.blocks else WAIT
         self.centre = np.zeros(d)
         self.diagonal = np.zeros((d + 1, *problem.x_shape[1:]))
+        #: What is added to the Hessian where there is no l2: see :data:`.systems.RIDGE`.
+        self.ridge = np.zeros(problem.x_shape)
         self.factor = np.zeros((0, d, d))
         self.curvature = np.zeros(0)  # what all of it was made for
         self.spent = 1  # passes since the factor was made; what costs one is made at once
 
-    _state = ("centre", "diagonal", "factor", "curvature", "spent")
+    _state = ("centre", "diagonal", "ridge", "factor", "curvature", "spent")
 
     def state(self) -> dict:
         return {f"preconditioner_{name}": np.array(getattr(self, name)) for name in self._state}
@@ -76,11 +84,15 @@ class Preconditioner:
     @property
     def first_due(self) -> bool:
         """Whether there is no factor yet, and it is worth its price by now."""
-        return self.factor.size == 0 and self.spent >= self.price
+        return self.factor.size == 0 and self._affordable
+
+    @property
+    def _affordable(self) -> bool:
+        return self.spent >= self.wait * self.price
 
     def follow(self, curvature: np.ndarray) -> int:
         """Make M for what :meth:`.expansion.Scalars.expand` says; returns the entries touched."""
-        worth = self.first_due or (self.spent >= self.price and self._moved(curvature))
+        worth = self.first_due or (self._affordable and self._moved(curvature))
         if not worth and (self.factor.size or not self._moved(curvature)):
             return 0
         rows, classes = self._sums(curvature)
@@ -107,8 +119,9 @@ class Preconditioner:
             away = float(self.w @ np.abs(curvature - self.curvature).sum(axis=1))
             return away > MOVED * float(np.sum(self._sums(curvature)[0]))
         now, then = float(np.sum(curvature)), float(np.sum(self.curvature))
-        away = float(np.sum(np.abs(curvature / now - self.curvature / then)))
-        return away > MOVED or not 1.0 / GREW < now / then < GREW
+        if not 1.0 / GREW < now / then < GREW:
+            return True
+        return distance(curvature, self.curvature, 1.0 / now, 1.0 / then) > MOVED
 
     def _sums(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The diagonals of the rows' Hessians, summed over the classes and over the rows."""
@@ -120,43 +133,47 @@ class Preconditioner:
 
     def _scale(self, rows: np.ndarray) -> None:
         m, d, held = self.problem.matrix, self.problem.d, self.diagonal[-1]
-        spread, seen = np.zeros(d), np.zeros(d)
         if m.by_columns:
+            spread, seen = np.zeros(d), np.zeros(d)
             spread_columns(*m.columns.arrays, rows, self.centre, spread, seen)
         else:
-            spread_rows(*m.arrays, rows, self.centre, spread, seen)
+            spread, seen = m.gather(spread_block, self.centre, rows=(rows,))[1]
         if not m.is_dense:
             spread += np.maximum(np.sum(rows) - seen, 0.0) * np.square(self.centre)
         self.diagonal[:-1] = np.multiply.outer(spread, held / np.sum(held))
-        self.diagonal[:-1] += self.problem.penalty.l2
+        self._regularise(self.diagonal[:-1])
+        self.diagonal[:-1] += self.problem.penalty.l2 + self.ridge
         self.diagonal[self.diagonal <= 0.0] = 1.0  # columns of zeros
+
+    def _regularise(self, variances: np.ndarray) -> None:
+        """The ridge of an unpenalised problem, of the diagonal of its Hessian."""
+        if self.problem.penalty.l2 == 0.0:
+            self.ridge = RIDGE * variances
+            self.ridge += np.multiply.outer(VANISHING * np.square(self.centre), self.diagonal[-1])
 
     def _factorise(self, rows: np.ndarray, curvature: np.ndarray) -> None:
         times = np.ones(rows.size)
         if self.rows < rows.size:
-            chance = rows / np.sum(rows)
-            drawn = self.rng.multinomial(self.rows, chance)
-            times = np.divide(drawn, self.rows * chance, out=np.zeros_like(chance), where=drawn > 0)
-        sample = np.flatnonzero(times)
-        D = curvature[sample].reshape(sample.size, -1)
+            times = drawn_times(self.rows, rows, self.rng)
+        D = curvature.reshape(rows.size, -1)
         if self.problem.loss.blocks:
-            D[np.arange(sample.size), self.problem.b[sample]] += 1.0
-            D *= (1.0 - D) * self.w[sample, None]
-        D *= times[sample, None]
-        block, l2 = as_scipy(self.problem.matrix)[sample] - self.centre, self.problem.penalty.l2
-        self.factor = np.empty((D.shape[1], self.problem.d, self.problem.d))
-        for k, weight in enumerate(D.T):
-            scaled = np.sqrt(np.maximum(weight, 1e-100))[:, None] * block
-            H = scaled.T @ scaled
-            np.einsum("ii->i", H)[:] += l2
-            self.factor[k] = Cholesky(H, RIDGE if l2 == 0.0 else 0.0).factor.T
+            D = D.copy()
+            D[np.arange(rows.size), self.problem.b] += 1.0
+            D *= (1.0 - D) * self.w[:, None]
+        _, (grams,) = self.problem.matrix.gather(sample_grams, self.centre, rows=(times, D))
+        self._regularise(np.einsum("kii->ik", grams).reshape(self.problem.x_shape))
+        least = self.problem.penalty.l2 + self.ridge.reshape(self.problem.d, -1).T
+        self.factor = np.empty(grams.shape)
+        for k, H in enumerate(grams):
+            np.einsum("ii->i", H)[:] += least[k]
+            self.factor[k] = Cholesky(H).factor.T
         self.spent = 0
 
     def eliminate(self, r: np.ndarray) -> np.ndarray:
         """The residual r for x in the coordinates of the centred columns."""
         if not self.problem.intercept:
             return r[:-1]
-        return r[:-1] - np.multiply.outer(self.centre, r[-1])
+        return r[:-1] - (self.centre * r[-1] if r.ndim == 1 else np.outer(self.centre, r[-1]))
 
     def solve(self, r: np.ndarray) -> np.ndarray:
         """M^-1 r."""
@@ -175,3 +192,14 @@ class Preconditioner:
         if r.ndim > 1:  # what all classes share changes no probability
             out -= out.mean(axis=1, keepdims=True)
         return out
+
+
+def drawn_times(size: int, share: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How often each row is drawn in ``size`` draws by ``share``, over how often it would be.
+
+    By bisection: NumPy's multinomial draws a number for each row (400,000 rows: 12 -> 2 ms).
+    """
+    ends = np.cumsum(share)
+    drawn = np.searchsorted(ends, np.sort(rng.random(size)) * ends[-1], side="right")
+    out = np.bincount(np.minimum(drawn, share.size - 1), minlength=share.size).astype(np.float64)
+    return np.divide(out * ends[-1], size * share, out=np.zeros_like(out), where=share > 0.0)

@@ -31,7 +31,7 @@ def solve_program(problem: Problem) -> tuple[np.ndarray, float, np.ndarray] | No
     low, high = (end[rows] for end in problem._domain)
     epsilon = problem.loss.constants[1]
     # in units of the columns and of the targets: HiGHS has absolute tolerances
-    scale = np.sqrt(problem.matrix.columns.moments[0] / problem.n)
+    scale = np.sqrt(problem.matrix.column_moments[1] / problem.n)
     scale = np.where(scale > 0.0, scale, 1.0)
     unit = float(np.abs(b).max()) or 1.0
     mass = float(w.max())

@@ -30,8 +30,8 @@ import numpy as np
 
 from ...kernels.codes import MARGIN
 from ...problem import Problem
-from ...problem.losses import _Quadratic
-from ..base import Solver
+from ...problem.quadratic_losses import Quadratic
+from ..base import Solver, first_intercept
 from .active_set import ActiveSet
 from .dense import MOST_COLUMNS, DenseNewton
 
@@ -64,7 +64,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Rounded(_Quadratic):
+class Rounded(Quadratic):
     """A loss with its kinks rounded off: (mu/2) v^2 added to its conjugate."""
 
     kind: int
@@ -105,7 +105,8 @@ class SmallNewton(Solver):
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
-        self.base_x, self.base_c = self._start[0].astype(np.float64), float(self._start[1])
+        self.base_x = self._start[0].astype(np.float64)
+        self.base_c = float(first_intercept(problem, start))
         self.base_y = self.y
         penalty = problem.penalty
         self.sparse = penalty.sparse
@@ -115,6 +116,8 @@ class SmallNewton(Solver):
         self.shown = None
         if problem.loss.differentiable:
             self.stage = DIRECT if self.dense is not None else DESCEND
+            quadratic = problem.loss.name == "squared"  # a start may be the solution: look first
+            self.descends = self.stage == DIRECT and not (self.sparse or quadratic)
         elif penalty.l2 == 0.0:
             self.stage = PROGRAM
         elif start is not None:
@@ -258,7 +261,7 @@ class SmallNewton(Solver):
 
     def _descend(self) -> None:
         """Coordinate descent on working sets, until a guess is worth its while."""
-        if self.problem.penalty.l1 == 0.0 or self.problem.loss.gamma == 0.0:
+        if self.problem.penalty.l1 == 0.0:
             self._leave(STUCK)
             return
         if self.inner is None:
@@ -327,7 +330,7 @@ class SmallNewton(Solver):
         problem = self.problem
         if self.stage == ROUND:
             problem = copy(problem)
-            for cached in ("null_value", "_scales", "constant_target"):  # all else is the same
+            for cached in ("null_value", "_scales", "_dual_targets", "constant_target"):
                 problem.__dict__.pop(cached, None)
             problem.loss, problem.b = rounded(problem, self.width * self.unit, self.base_y)
         return WorkingSetDescent(problem, self.rng, self._base())

@@ -28,8 +28,8 @@ from ..base import Solver
 
 #: Columns that come in at a time, at least.
 SMALLEST = 100
-#: All columns are taken up to this number (their Gram matrix costs little more than one product).
-FEW = 100
+#: All columns are taken up to this number, where more than one in MANY violates its constraint.
+FEW, MANY = 100, 2
 #: The gap of the set to reach, over that of the look, and no less than BEST; at most SURE where all
 #: columns are in it, or so many sweeps over it cost no more than a look.
 SHARE, SURE, BEST, CHEAP = 1e-1, 1e-8, 1e-14, 20
@@ -76,6 +76,7 @@ class GramWorkingSet(Solver):
         self.mass = float(problem.n if problem.weights is None else problem.weights.sum())
         self.level = 0.0  # of the set that is being solved: not a state
         self._data = as_scipy(problem.matrix)
+        self.patient = start is None  # zero need not be looked at twice
 
     @property
     def x(self):
@@ -86,6 +87,7 @@ class GramWorkingSet(Solver):
         return self.c
 
     def _pass(self):
+        self.patient = False
         if not self.begun:
             self._predict()
             self.begun = True
@@ -144,7 +146,8 @@ class GramWorkingSet(Solver):
         wanted = np.flatnonzero(slack < 0.0)
         support = int(np.count_nonzero(moved))
         size = support + max(SMALLEST, support)
-        if d <= FEW or (problem.n >= d and 4 * wanted.size >= 3 * d):
+        few = d <= FEW and MANY * wanted.size > d
+        if few or (problem.n >= d and 4 * wanted.size >= 3 * d):
             wanted = np.arange(d)
         elif wanted.size > size:
             order = np.argpartition(slack[wanted], size)
@@ -178,7 +181,12 @@ class GramWorkingSet(Solver):
         for i in range(0, n, step):
             part = slice(i, min(i + step, n))
             block = room[: part.stop - i]
-            np.subtract(A[part] if whole else A[part][:, members], shift, out=block)
+            if whole:
+                np.subtract(A[part], shift, out=block)
+            elif A.flags.c_contiguous:  # take is quicker along rows, and would copy all columns
+                np.subtract(A[part].take(members, axis=1), shift, out=block)
+            else:
+                np.subtract(A[part][:, members], shift, out=block)
             root = np.ones(len(block))
             if problem.weights is not None:
                 root = np.sqrt(problem.weights[part])

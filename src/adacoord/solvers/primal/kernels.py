@@ -14,37 +14,62 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...kernels.codes import TWEEDIE
 from ...kernels.jit import FAST, jit
-from ...kernels.loss import curvature, slope, value
-from ...kernels.prox import dead_zone, shrink
+from ...kernels.loss import curvature, expand, expand_quadratic, others, slope, value
+from ...kernels.prox import at, dead_zone, one_sided, shrink, within
 from ...kernels.rows import AHEAD, prefetch_row, row_dot
 from ...sampling.frequencies import updated_frequency
 
 
-@jit
-def linearise(code, alpha, epsilon, lo, hi, z, b, weight, floor, slopes, h):
-    """slopes_i = weight_i phi'(z_i), h_i = weight_i max(phi''(z_i), floor); their sums.
+def linearise(code, alpha, epsilon, lo, hi, z, b, weight, floor, share, slopes, h):
+    """slopes_i = weight_i phi'(z_i), h_i = weight_i max(phi''(z_i), floor, share |phi'(z_i)|).
 
-    An ``h`` of fewer elements than rows is a curvature that all rows share, and is left alone.
+    Returns their sums.  An ``h`` of fewer elements than rows is a curvature that all rows share,
+    and is left alone.
     """
+    law = others(code), code, alpha, epsilon, lo, hi
+    return _linearise(*law, z, b, weight, floor, share, slopes, h)
+
+
+@jit
+def _linearise(other, code, alpha, epsilon, lo, hi, z, b, weight, floor, share, slopes, h):
     total, mass = 0.0, 0.0
     constant = h.shape[0] < z.shape[0]
     for i in range(np.uint64(z.shape[0])):
-        v = slope(code, alpha, epsilon, lo, hi, z[i], b[i])
+        if other is None:
+            _, v, bend = expand_quadratic(code, alpha, epsilon, lo, hi, z[i], b[i])
+        else:
+            v = slope(code, alpha, epsilon, lo, hi, z[i], b[i])
         slopes[i] = weight[i] * v
         total += slopes[i]
         if not constant:
-            h[i] = weight[i] * max(curvature(code, alpha, epsilon, lo, hi, v, b[i]), floor)
+            least = max(floor, share * abs(v))
+            if other is not None:
+                if code == TWEEDIE:  # whose curvature takes a root where only the slope is known
+                    bend = expand(code, alpha, epsilon, lo, hi, z[i], b[i])[2]
+                else:
+                    bend = curvature(code, alpha, epsilon, lo, hi, v, b[i])
+            h[i] = weight[i] * max(bend, least)
             mass += h[i]
     return total, h[0] * z.shape[0] if constant else mass
 
 
-@jit
 def mean_loss(code, alpha, epsilon, lo, hi, z, dz, t, b, weight):
     """sum_i weight_i phi(z_i + t dz_i)."""
+    return _mean_loss(others(code), code, alpha, epsilon, lo, hi, z, dz, t, b, weight)
+
+
+@jit
+def _mean_loss(other, code, alpha, epsilon, lo, hi, z, dz, t, b, weight):
     total = 0.0
     for i in range(np.uint64(z.shape[0])):
-        total += weight[i] * value(code, alpha, epsilon, lo, hi, z[i] + t * dz[i], b[i])
+        point = z[i] + t * dz[i]
+        if other is None:
+            loss = expand_quadratic(code, alpha, epsilon, lo, hi, point, b[i])[0]
+        else:
+            loss = value(code, alpha, epsilon, lo, hi, point, b[i])
+        total += weight[i] * loss
     return total
 
 
@@ -70,12 +95,14 @@ def spread(square, total, mass):
 
 
 @jit
-def _step(rows, data, start, stop, slopes, shift, x, square, l1, l2, low, high):
+def _step(rows, data, start, stop, slopes, shift, x, square, l1, l2, positive, j):
     """The best x_j of the model, and by how much it lowers it."""
     if square <= 0.0:  # a column of zeros, or of the intercept's kind: only g sees x_j
-        return 0.0, l1 * abs(x)
+        new = within(0.0, positive, j)
+        return new, l1 * (abs(x) - abs(new))
+    low, high = dead_zone(l1, one_sided(positive))
     g = row_dot(rows, data, start, stop, slopes) - shift + l2 * x
-    new = shrink(x - g / square, low / square, high / square)
+    new = within(shrink(x - g / square, low / square, high / square), positive, j)
     step = new - x
     return new, -(step * (g + 0.5 * square * step) + l1 * (abs(new) - abs(x)))
 
@@ -106,7 +133,6 @@ def sweep(
     ``eta > 0`` adapts ``frequency`` to what each step brings (Algorithm 2 of ACF).
     """
     one, ahead, size = np.uint64(1), np.uint64(AHEAD), np.uint64(order.shape[0])
-    low, high = dead_zone(l1, positive)
     lowered, touched, flips = 0.0, np.uint64(0), 0
     for t in range(size):
         if t + ahead < size:
@@ -121,11 +147,11 @@ def sweep(
             slopes,
             sums[j] * (total / mass),
             x[j],
-            spread(squares[j], sums[j], mass) + l2,
-            l1,
-            l2,
-            low,
-            high,
+            spread(squares[j], sums[j], mass) + at(l2, j),
+            at(l1, j),
+            at(l2, j),
+            positive,
+            j,
         )
         touched += stop - start
         if new != x[j]:

@@ -1,6 +1,7 @@
 r"""Coordinate descent on x, along the columns of A: what ``cd`` and ``acf`` share, and ``cd``.
 
-Problem     min P(x, c) for smooth losses (gamma > 0) and l1, l2 or both, with or without x >= 0
+Problem     min P(x, c) for losses with a continuous slope and l1, l2 or both, with or without
+            x >= 0; for ``cd`` also with weights and bounds of each column, and offsets
 Model       P around (x, c) with phi replaced by its second-order expansion, see
             :mod:`~adacoord.solvers.primal.kernels`: P itself for the squared loss, a proximal
             Newton step for the others (newGLMNET; Yuan, Ho and Lin 2012)
@@ -8,9 +9,11 @@ Step        x_j+ = shrink(x_j - g_j/Q_jj, l1/Q_jj), exact for the model; the int
             at its best for the x of the moment
 Search      for losses that are not quadratic t = 1, 1/2, 1/4, ... until
             P(x + t d) <= P(x) + 0.01 t (P'(x).d + g(x + d) - g(x))
-``cd``      one sweep over all columns a model, in turn or (``order="frequencies"``) by adaptive
-            frequencies: Algorithms 2 and 3 of ACF (Glasmachers and Dogan, 2013) as printed, for
-            reproductions (``acf`` has working sets besides); a pass is a sweep
+``cd``      one sweep over all columns a model, in turn or by adaptive frequencies as printed, for
+            reproductions (``acf`` has working sets besides): Algorithm 2 of ACF (Glasmachers and
+            Dogan, 2013) with its Algorithm 3 (``order="frequencies"``), or with the rules of its
+            Section 3 (``"argmax"``, ``"iid"``; :mod:`~adacoord.sampling.sequences`); a pass is a
+            sweep
 Stops       never: the monitor does.
 """
 
@@ -20,18 +23,22 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...data.columns import Columns
 from ...kernels.columns import combine, moments
 from ...sampling.frequencies import schedule
-from ..base import Solver
+from ...sampling.sequences import by_argmax, independently
+from ..base import Solver, first_intercept
 from .kernels import linearise, mean_loss, sweep
 
 #: phi'' at least this share of its bound 1/gamma: keeps the model's minimum within reach where
-#: phi is flat.  1 after a search that had to go below SHORT (a step that overshot a kink).
+#: phi is flat.  1 after a search that had to go below SHORT (a step that overshot a kink).  Where
+#: there is no bound (log links) of |phi'|, which limits the step of a row to 1 in the exponent.
 FLOOR, SHORT = 1e-6, 0.1
 #: Of the decrease that the slope promises (Armijo); and what P is not known to: near the optimum
 #: P rises by rounding alone, while a step still improves y (the gap is linear in its error).
 PROMISED, ROUNDING = 0.01, 1e-14
-ORDERS = ("cyclic", "frequencies")
+#: Who plans the sweeps of each order.
+ORDERS = {"cyclic": None, "frequencies": schedule, "argmax": by_argmax, "iid": independently}
 
 
 class ColumnDescent(Solver):
@@ -53,9 +60,10 @@ class ColumnDescent(Solver):
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
-        n, d = problem.n, problem.d
-        self.columns = problem.matrix.columns
-        self.point, self.c = self._start[0].astype(np.float64), float(self._start[1])
+        n = problem.n
+        self.columns = self._first_columns()
+        self.point = problem.penalty.nearest(self._start[0].astype(np.float64))
+        self.c = float(first_intercept(problem, start))
         w = np.ones(n) if problem.weights is None else problem.weights
         self.row_weight = w / n
         self.quadratic = problem.loss.name == "squared"
@@ -64,18 +72,22 @@ class ColumnDescent(Solver):
         # The squared loss keeps this curvature, and the others take |A^j| from it.
         if problem.weights is None:
             self.h = np.full(1, 1.0 / n)
-            self.squares, self.sums = (m / n for m in self.columns.moments)
-            if not problem.intercept:
-                self.sums[:] = 0.0
+            self.column_sizes, *found = problem.matrix.column_moments
+            self.squares, self.sums = (m / n for m in found)
         else:
             self.h = self.row_weight.copy()
-            self.squares, self.sums = np.empty(d), np.empty(d)
-            self._moments(np.arange(d))
+            self.column_sizes, self.squares, self.sums = problem.matrix.weighted_moments(self.h)
+        if not problem.intercept:
+            self.sums[:] = 0.0
         self.norms = np.sqrt(self.squares)
         if not self.quadratic:
             self.h = np.empty(n)
-        self._predict()
-        self.operations = 0  # preparations are not passes
+        self.z = problem.matrix.dot(self.point) + self.c
+        if problem.offset is not None:
+            self.z += problem.offset
+
+    def _first_columns(self) -> Columns:
+        return self.problem.matrix.columns
 
     @property
     def x(self):
@@ -88,6 +100,8 @@ class ColumnDescent(Solver):
     def _predict(self) -> None:
         """z = A x + c from x itself: nothing is left of rounding in running sums."""
         self.z = np.full(self.problem.n, self.c)
+        if self.problem.offset is not None:
+            self.z += self.problem.offset
         support = np.flatnonzero(self.point)
         touched = combine(*self.columns.arrays, support, self.point[support], self.z)
         self.operations += int(touched)
@@ -96,7 +110,7 @@ class ColumnDescent(Solver):
         moments(*self.columns.arrays, columns, self.h, self.squares, self.sums)
         if not self.problem.intercept:
             self.sums[columns] = 0.0
-        self.operations += int(self.columns.sizes[columns].sum())
+        self.operations += int(self.column_sizes[columns].sum())
 
     def _loss(self, dz=None, t=0.0) -> float:
         """The mean loss at z + t dz."""
@@ -106,14 +120,15 @@ class ColumnDescent(Solver):
     def _linearise(self) -> None:
         """Slopes (and curvatures) of the losses at z."""
         p = self.problem
-        floor = (1.0 if self.cautious else FLOOR) / p.loss.gamma
+        share = 1.0 if self.cautious else FLOOR
+        floors = (0.0, share) if p.loss.steep else (share / p.loss.gamma, 0.0)
         self.total, mass = linearise(
             p.loss.code,
             *p.loss.constants,
             self.z,
             p.b,
             self.row_weight,
-            floor,
+            *floors,
             self.slopes,
             self.h,
         )
@@ -150,11 +165,12 @@ class ColumnDescent(Solver):
         promised = y_dz + penalty.value(after) - old
         goal = self._loss() + old
         goal += ROUNDING * abs(goal)
-        while self._loss(dz, t) + penalty.value(after) > goal + PROMISED * t * promised:
+        # an overflow of exp, which may be NaN, is a rise
+        while not self._loss(dz, t) + penalty.value(after) <= goal + PROMISED * t * promised:
             t *= 0.5
             if t < 1e-12:  # nothing to gain in this arithmetic
                 t = 0.0
-            after = before + t * step
+            after = penalty.nearest(before + t * step)  # bounds hold but for rounding
             if t == 0.0:
                 break
         self.cautious = t < SHORT
@@ -171,9 +187,11 @@ class CoordinateDescent(ColumnDescent):
 
     Parameters
     ----------
-    order : {"cyclic", "frequencies"}
-        ``"frequencies"`` visits columns whose steps bring more than the mean more often, from the
-        second sweep on; the first gives the mean.
+    order : {"cyclic", "frequencies", "argmax", "iid"}
+        All but ``"cyclic"`` visit columns whose steps bring more than the mean more often, from
+        the second sweep on; the first gives the mean.  A sweep is planned by Algorithm 3 of ACF,
+        by the deterministic rule of its Section 3 (d operations per step: for few columns), or
+        drawn independently.
     """
 
     name = "cd"
@@ -182,15 +200,16 @@ class CoordinateDescent(ColumnDescent):
 
     def __init__(self, problem, rng, start=None, order="cyclic"):
         super().__init__(problem, rng, start)
-        if order not in ORDERS:
+        if not isinstance(order, str) or order not in ORDERS:
             raise ValueError(
                 f"order={order!r}: not an order of columns; use one of {', '.join(ORDERS)}"
             )
-        self.adapts, d = order == "frequencies", problem.d
+        self.plan, d = ORDERS[order], problem.d
+        self.adapts = self.plan is not None
         self.frequency, self.accumulators = np.ones(d if self.adapts else 0), np.empty(0)
         self.word, self.average, self.visits = np.zeros(1, dtype=np.uint64), 0.0, 0
         if self.adapts:
-            self.accumulators = rng.random(d)
+            self.accumulators = np.zeros(d) if order == "argmax" else rng.random(d)
             self.word = rng.integers(2**63, size=1, dtype=np.uint64)
         self._everything = np.arange(d)
         self._room = np.empty(2 * d if self.adapts else 0, dtype=np.int64)
@@ -198,8 +217,8 @@ class CoordinateDescent(ColumnDescent):
 
     def _pass(self):
         before, eta = self.point.copy(), 0.0
-        if self.adapts:
-            size = schedule(
+        if self.plan is not None:
+            size = self.plan(
                 self._everything,
                 before.size,
                 self.frequency,

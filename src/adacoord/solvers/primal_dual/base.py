@@ -12,6 +12,10 @@ Kinks       Section 3 of SPDC, for losses that are not smooth (gamma = 0) and pe
             last stage's point (x^k, y^k) they vanish at the solution, so that delta need only
             fall slowly.  A stage ends when its gap is below what its perturbation costs; one that
             was short makes the next perturbation much smaller, one that was long a little.
+            ``kinks="direct"`` leaves the problem as it is and takes theta = 1, as AdaSPDC's paper
+            states it of general convex problems under its eq. 8 (Chambolle and Pock's method):
+            O(1/T), the product of tau and sigma as the method has it, their ratio that of the
+            continuation's first stage.
 
 A method fills in ``_plan`` (step sizes of a stage) and ``_sweep`` (one pass).
 """
@@ -25,9 +29,12 @@ import numpy as np
 from ..base import Solver
 from .block_primal import BlockPrimal
 from .spdc_primal import DensePrimal, ScaledPrimal, StampedPrimal
+from .team import Team
 
 #: Passes between two computations of u from y itself.
 RESYNC = 32
+#: Rows whose part of a gap is taken at a time.
+TOGETHER = 2**15
 #: Condition number over N of the first stage of the continuation.
 FIRST_STAGE = 1.0
 #: A stage is solved until its gap is this share of what its perturbation costs, looked at every
@@ -54,9 +61,15 @@ class PrimalDual(Solver):
         "bias",
     )
 
-    def __init__(self, problem, rng, start=None, batch_size=1):
+    def __init__(self, problem, rng, start=None, batch_size=1, kinks="continuation", jobs=1):
+        if kinks not in ("continuation", "direct"):
+            raise ValueError(
+                f'kinks={kinks!r}: it must be "continuation" (smoothed less and less) or "direct" '
+                "(as they are, with theta = 1)"
+            )
         super().__init__(problem, rng, start)
         check_batch_size(batch_size, problem.n)
+        self.team = Team(problem.matrix, jobs)
         self.batch_size = min(int(batch_size), self.n_rows)
         norms = problem.matrix.squared_norms[self.rows]
         self.beta = 0.0
@@ -71,7 +84,9 @@ class PrimalDual(Solver):
         self.bias = np.stack([c, c, np.zeros_like(c), np.full_like(c, 1.0 / self.n_rows)])
         self.center_x, self.center_y = x, self.y.copy()
         self.primal = None
-        self.perturbed = problem.penalty.strong_convexity == 0.0 or problem.loss.gamma == 0.0
+        kinked = problem.penalty.strong_convexity == 0.0 or problem.loss.gamma == 0.0
+        self.perturbed = kinked and kinks == "continuation"
+        self.general = kinked and kinks == "direct"  # nothing but convex: theta = 1
         self._change = np.zeros((self.batch_size, *c.shape))
         self._moves = np.zeros(problem.n)
 
@@ -88,7 +103,10 @@ class PrimalDual(Solver):
     # ---- the stages of the continuation -------------------------------------------------
 
     def _curvatures(self) -> tuple[float, float]:
-        """(lambda, gamma) of the problem a stage solves; the original's wherever positive."""
+        """(lambda, gamma) of the problem a stage solves; the original's wherever positive.
+
+        Without stages those of the first, which nothing is perturbed by: the step sizes' ratio.
+        """
         lam, gamma = self.problem.penalty.strong_convexity, self.problem.loss.gamma
         condition = FIRST_STAGE * self.growth * self.n_rows / float(np.mean(self.norms**2))
         if lam > 0.0 and gamma > 0.0:
@@ -126,8 +144,10 @@ class PrimalDual(Solver):
     def _set_up(self) -> None:
         """Everything that follows from the state alone."""
         self.lam, self.gamma = self._curvatures()
-        self.delta_x = self.lam - self.problem.penalty.strong_convexity
-        self.delta_y = self.gamma - self.problem.loss.gamma
+        self.delta_x = self.delta_y = 0.0
+        if self.perturbed:
+            self.delta_x = self.lam - self.problem.penalty.strong_convexity
+            self.delta_y = self.gamma - self.problem.loss.gamma
         self.g = self.problem.penalty.plus_quadratic(self.delta_x)  # but for its linear part
         shift = self._plan()
         kind: type[DensePrimal | ScaledPrimal | StampedPrimal]
@@ -139,9 +159,9 @@ class PrimalDual(Solver):
             if self.primal is None:
                 classes = self.problem.n_classes
                 assert classes is not None
-                self.primal = BlockPrimal(self.problem.matrix, self.batch_size, classes)
+                self.primal = BlockPrimal(self.problem.matrix, self.batch_size, classes, self.team)
         elif type(self.primal) is not kind:
-            self.primal = kind(self.problem.matrix, self.batch_size)
+            self.primal = kind(self.problem.matrix, self.batch_size, self.team)
 
     def _look_at_stage(self, primal_part: float, dual_part: float) -> None:
         """End the stage if its problem is solved well enough."""
@@ -161,22 +181,35 @@ class PrimalDual(Solver):
         return dual + 0.5 * self.delta_x * float(np.sum(dx))
 
     def _gap_parts(self, x: np.ndarray) -> tuple[float, float]:
-        """(G_x, G_y) of the stage's problem: both zero at its solution and nowhere else."""
-        self.operations += self.problem.matrix.nnz  # for A x
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has diverged
-            return self._primal_part(x), self._dual_part(x)
+        """(G_x, G_y) of the stage's problem: both zero at its solution and nowhere else.
 
-    def _primal_part(self, x: np.ndarray) -> float:
+        Where g is not strongly convex, those of t y, with t <= 1 such that g* is finite.
+        """
+        self.operations += self.problem.matrix.nnz  # for A x
+        u = self.primal.u.astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has diverged
+            t = self.g.feasible_scale(u)
+            return self._primal_part(x, t * u), self._dual_part(x, t)
+
+    def _primal_part(self, x: np.ndarray, u: np.ndarray) -> float:
         """g(x) + g*(-u) + u.x."""
-        g, u = self.g, self.primal.u.astype(np.float64)
+        g = self.g
         return max(g.value(x) + g.conjugate(-u) + float(np.sum(u * x)), 0.0)
 
-    def _dual_part(self, x: np.ndarray) -> float:
-        """mean(phi(z) + phi*(y) - y z), z = A x."""
-        problem = self.problem
-        z = problem.predictions(x, self.intercept)[self.rows]
-        b, y, w = problem.b[self.rows], self.y[self.rows], self.weight[self.rows]
-        loss, delta, center = problem.loss, self.delta_y, self.center_y[self.rows]
+    def _dual_part(self, x: np.ndarray, scale: float) -> float:
+        """mean(phi(z) + phi*(y) - y z), z = A x, at ``scale`` times the present y.
+
+        Some rows at a time: a dozen vectors of all of them are more memory than all else here.
+        """
+        z = self.problem.predictions(x, self.intercept)
+        parts = range(0, self.rows.size, TOGETHER)
+        total = sum(self._dual_sum(z, self.rows[k : k + TOGETHER], scale) for k in parts)
+        return max(total / self.n_rows, 0.0)
+
+    def _dual_sum(self, z: np.ndarray, rows: np.ndarray, scale: float) -> float:
+        problem, z = self.problem, z[rows]
+        b, y, w = problem.b[rows], scale * self.y[rows], self.weight[rows]
+        loss, delta, center = problem.loss, self.delta_y, self.center_y[rows]
         if delta > 0.0:  # phi of the perturbed loss is attained at its dual prox
             v = loss.dual_prox(z, b, center, 1.0 / delta)
             value = v * z - loss.conjugate(v, b) - 0.5 * delta * (v - center) ** 2
@@ -184,7 +217,7 @@ class PrimalDual(Solver):
         else:
             value, conjugate = loss.value(z, b), loss.conjugate(y, b)
         inner = (y * z).sum(axis=1) if loss.blocks else y * z
-        return max(float(np.sum(w * (value + conjugate - inner))) / self.n_rows, 0.0)
+        return float(np.sum(w * (value + conjugate - inner)))
 
     def _load(self, x: np.ndarray) -> None:
         """Start from ``x`` and the present y, with xbar = x."""

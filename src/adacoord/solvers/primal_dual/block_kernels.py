@@ -9,7 +9,7 @@ stamped_blocks      CSR, any penalty: row j of X at the time of   O(nnz of the r
 
 ``moves`` gets |dy_i|_2 of each visited row.  ``bias`` has shape (4, K): x_c, xbar_c, u_c, and 1/N
 in the last row.  ``change`` is scratch of shape (m, K): W_i dy_i of the rows of a batch.
-Batches, tau and theta as there.
+Batches, tau, theta and ``team`` as there.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import math
 import numpy as np
 
 from ...kernels.classes import block_add, block_dot, dual_prox_multinomial
-from ...kernels.jit import FAST, jit
+from ...kernels.jit import jit
 from ...kernels.lagged import catch_up
 from ...kernels.prox import dead_zone, shrink
-from ...kernels.rows import AHEAD, prefetch_row, row_add, row_dot
-from .spdc_kernels import dense_step
+from ...kernels.rows import AHEAD, prefetch_row, row_dot
+from ...kernels.team import meet
+from .spdc_kernels import dense_step, range_add
 
 
 @jit
@@ -66,7 +67,7 @@ def block_bias_step(order, first, last, kappa, change, bias, beta, tau, theta):
 # ---- dense rows -------------------------------------------------------------------------
 
 
-@jit(fastmath=FAST)
+@jit
 def _dense_row_step(data, start, x, xbar, u, along, average, tau, theta, l1, lam, positive):
     """The same for a batch of one row, u += average a included, in one sweep."""
     real = x.dtype.type
@@ -104,6 +105,7 @@ def dense_blocks(
     beta,
     bias,
     change,
+    team,
     x,
     xbar,
     u,
@@ -111,25 +113,30 @@ def dense_blocks(
 ):
     """x, xbar, u and direction have shape (K, d): a class is a vector."""
     one, inv_n = np.uint64(1), bias[3, 0]
+    part, parts, cuts, edges, gate = team
+    mine, of = np.uint64(part), np.uint64(parts)
+    left, right = edges[part], edges[part + 1]
     width = x.shape[0]
     z, new = np.empty(width), np.empty(width)
     for n in range(starts.shape[0] - 1):
         first, last = starts[n], starts[n + 1]
-        for t in range(first, last):
+        for t in range(first + part, last, parts):
             i = np.uint64(order[t])
             for k in range(width):
                 z[k] = beta * bias[1, k] + row_dot(None, data, indptr[i], indptr[i + one], xbar[k])
             block_dual_step(i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first])
+        if parts > 1 and meet(gate):
+            return
         if last - first == 1:
             i = np.uint64(order[first])
             for k in range(width):
                 g = change[0, k]
                 _dense_row_step(
                     data,
-                    indptr[i],
-                    x[k],
-                    xbar[k],
-                    u[k],
+                    cuts[i * of + mine],
+                    x[k, left:right],
+                    xbar[k, left:right],
+                    u[k, left:right],
                     g * kappa[i],
                     g * inv_n,
                     tau[n],
@@ -140,35 +147,40 @@ def dense_blocks(
                 )
         else:
             for k in range(width):
+                my_x, my_xbar, my_u = x[k, left:right], xbar[k, left:right], u[k, left:right]
+                my_direction = direction[k, left:right]
                 for t in range(first, last):
                     i, g = np.uint64(order[t]), change[t - first, k]
-                    start, stop = indptr[i], indptr[i + one]
+                    start, stop = cuts[i * of + mine], cuts[i * of + mine + one]
                     # the step takes the old u: what is added to it here is subtracted there
-                    row_add(None, data, start, stop, g * (kappa[i] - inv_n), direction[k])
-                    row_add(None, data, start, stop, g * inv_n, u[k])
-                dense_step(x[k], xbar[k], u[k], direction[k], tau[n], theta[n], l1, lam, positive)
-        if beta != 0.0:
+                    range_add(data, start, stop, g * (kappa[i] - inv_n), my_direction)
+                    range_add(data, start, stop, g * inv_n, my_u)
+                dense_step(my_x, my_xbar, my_u, my_direction, tau[n], theta[n], l1, lam, positive)
+        if beta != 0.0 and part == 0:
             block_bias_step(order, first, last, kappa, change, bias, beta, tau[n], theta[n])
+        if parts > 1 and meet(gate):
+            return
 
 
 # ---- CSR, l2 alone: ``zu`` of shape (d, 2K) holds Z and U side by side -----------------------
 
 
 @jit
-def add_pending_blocks(indptr, indices, data, rows, scales, factor, zu):
-    """Z += factor sum_r a_rows[r]' scales[r]."""
+def add_pending_blocks(cuts, indices, data, rows, scales, factor, zu, part=0, parts=1):
+    """Z += factor sum_r a_rows[r]' scales[r], in the columns of a part (``indptr``: in all)."""
     v = np.empty(scales.shape[1], zu.dtype)
+    mine, of = np.uint64(part), np.uint64(parts)
     for r in range(rows.shape[0]):
         busy = False
         for k in range(v.shape[0]):
             v[k] = factor * scales[r, k]
             busy |= scales[r, k] != 0.0
         if busy:
-            i = np.uint64(rows[r])
-            block_add(indices, data, indptr[i], indptr[i + np.uint64(1)], v, zu)
+            place = np.uint64(rows[r]) * of + mine
+            block_add(indices, data, cuts[place], cuts[place + np.uint64(1)], v, zu)
 
 
-@jit(fastmath=FAST)
+@jit
 def _rescale(s, G, zu):
     s, G = zu.dtype.type(s), zu.dtype.type(G)
     width = np.uint64(zu.shape[1] // 2)
@@ -178,12 +190,12 @@ def _rescale(s, G, zu):
 
 
 @jit
-def flush_blocks(indptr, indices, data, pending, scales, s, G, zu):
-    """Make Z what it is for s = 1 and G = 0: X, plus the pending rows."""
-    add_pending_blocks(indptr, indices, data, pending, scales, -1.0, zu)
-    _rescale(s, G, zu)
+def flush_blocks(cuts, indices, data, pending, scales, s, G, zu, edges, part=0, parts=1):
+    """Make Z what it is for s = 1 and G = 0: X, plus the pending rows; in the columns of a part."""
+    add_pending_blocks(cuts, indices, data, pending, scales, -1.0, zu, part, parts)
+    _rescale(s, G, zu[edges[part] : edges[part + 1]])
     scales *= s
-    add_pending_blocks(indptr, indices, data, pending, scales, 1.0, zu)
+    add_pending_blocks(cuts, indices, data, pending, scales, 1.0, zu, part, parts)
 
 
 @jit
@@ -207,26 +219,32 @@ def scaled_blocks(
     beta,
     bias,
     change,
+    team,
     zu,
-    pending,
-    scales,
+    waiting,
+    waiting_scales,
     scale,
 ):
     """``scale`` is (s, G, keep, pull): xbar = keep X - pull U + e, with keep = 1 - theta lambda tau
     and pull = theta tau of the step before (1 and 0 where xbar is x).
 
-    e is kept inside Z (``pending`` rows, ``scales`` of shape (m, K)) and taken out again a step
-    later; with theta = 0 there is none.
+    e is kept inside Z (``waiting`` rows, and scales of shape (m, K), of which each thread has a
+    copy) and taken out again a step later; with theta = 0 there is none.
     """
     one, inv_n = np.uint64(1), bias[3, 0]
+    part, parts, cuts, edges, gate = team
+    mine, of = np.uint64(part), np.uint64(parts)
+    pending, scales = waiting.copy(), waiting_scales.copy()
     tiny = 1e-100 if zu.itemsize == 8 else 1e-15
     width = bias.shape[1]
     dots, adds = np.empty(2 * width, zu.dtype), np.empty(2 * width, zu.dtype)
     z, new = np.empty(width), np.empty(width)
     s, G, keep, pull = scale
+    if parts > 1 and meet(gate):  # all have read what the first one writes at the end
+        return
     for n in range(starts.shape[0] - 1):
         first, last = starts[n], starts[n + 1]
-        for t in range(first, last):
+        for t in range(first + part, last, parts):
             if t + AHEAD < order.shape[0]:
                 prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
             i = np.uint64(order[t])
@@ -234,8 +252,10 @@ def scaled_blocks(
             for k in range(width):
                 z[k] = keep * s * dots[k] - (keep * G + pull) * dots[k + width] + beta * bias[1, k]
             block_dual_step(i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first])
+        if parts > 1 and meet(gate):
+            return
         if pull > 0.0:
-            add_pending_blocks(indptr, indices, data, pending, scales, -1.0, zu)
+            add_pending_blocks(cuts, indices, data, pending, scales, -1.0, zu, part, parts)
         q = 1.0 / (1.0 + lam * tau[n])
         keep, pull = 1.0 - theta[n] * lam * tau[n], theta[n] * tau[n]
         s *= q
@@ -250,13 +270,19 @@ def scaled_blocks(
                 g = change[t - first, k]
                 scales[t - first, k] = ahead * g
                 adds[k], adds[k + width] = along * g, inv_n * g
-            block_add(indices, data, indptr[i], indptr[i + one], adds, zu)
-        if beta != 0.0:
+            start, stop = cuts[i * of + mine], cuts[i * of + mine + one]
+            block_add(indices, data, start, stop, adds, zu)
+        if beta != 0.0 and part == 0:
             block_bias_step(order, first, last, kappa, change, bias, beta, tau[n], theta[n])
         if s < tiny:
-            flush_blocks(indptr, indices, data, pending, scales, s, G, zu)
+            flush_blocks(cuts, indices, data, pending, scales, s, G, zu, edges, part, parts)
             s, G = 1.0, 0.0
-    scale[0], scale[1], scale[2], scale[3] = s, G, keep, pull
+        if parts > 1 and meet(gate):
+            return
+    if part == 0:
+        waiting[:] = pending
+        waiting_scales[:] = scales
+        scale[0], scale[1], scale[2], scale[3] = s, G, keep, pull
 
 
 # ---- CSR, any penalty: ``xu`` of shape (d, 2K) holds X and U, ``before`` X one step before ---
@@ -303,6 +329,7 @@ def stamped_blocks(
     beta,
     bias,
     change,
+    team,
     xu,
     before,
     direction,
@@ -316,13 +343,26 @@ def stamped_blocks(
     ``direction`` of shape (d, K) is needed for batches of several rows only.
     """
     one, inv_n = np.uint64(1), bias[3, 0]
+    part, parts, cuts, _, gate = team
+    mine, of = np.uint64(part), np.uint64(parts)
     width = np.uint64(bias.shape[1])
     z, new = np.empty(width), np.empty(width)
     adds = np.empty(width)
     for n in range(starts.shape[0] - 1):
         first, last = starts[n], starts[n + 1]
         ahead = clock[time, 3]
-        for t in range(first, last):
+        if parts > 1:  # each column is brought to the present by its owner, then read by all
+            for t in range(first, last):
+                place = np.uint64(order[t]) * of + mine
+                for e in range(cuts[place], cuts[place + one]):
+                    j = np.uint64(indices[e])
+                    if stamp[j] < time:
+                        since, until = np.uint64(stamp[j]), np.uint64(time - 1)
+                        _present(j, width, xu, before, since, until, clock, missed, l1, positive)
+                        stamp[j] = time
+            if meet(gate):
+                return time
+        for t in range(first + part, last, parts):
             if t + AHEAD < order.shape[0]:
                 prefetch_row(indptr, indices, data, np.uint64(order[t + AHEAD]))
             i = np.uint64(order[t])
@@ -342,6 +382,8 @@ def stamped_blocks(
                     for k in range(width):
                         z[k] += a * (xu[j, k] + ahead * (xu[j, k] - before[j, k]))
             block_dual_step(i, z, b, y, moves, weight, sigma, center, delta, new, change[t - first])
+        if parts > 1 and meet(gate):
+            return time
         tau, q = clock[time, 1], clock[time, 2]
         low, high = dead_zone(tau * l1, positive)
         time += 1
@@ -350,7 +392,7 @@ def stamped_blocks(
             extra = kappa[i] - inv_n
             for k in range(width):
                 adds[k] = change[t - first, k]
-            for e in range(indptr[i], indptr[i + one]):
+            for e in range(cuts[i * of + mine], cuts[i * of + mine + one]):
                 j, a = np.uint64(indices[e]), data[e]
                 if last - first == 1:
                     for k in range(width):
@@ -367,7 +409,7 @@ def stamped_blocks(
         if last - first > 1:
             for t in range(first, last):
                 i = np.uint64(order[t])
-                for e in range(indptr[i], indptr[i + one]):
+                for e in range(cuts[i * of + mine], cuts[i * of + mine + one]):
                     j = np.uint64(indices[e])
                     if stamp[j] < time:
                         for k in range(width):
@@ -377,7 +419,7 @@ def stamped_blocks(
                             xu[j, k] = q * shrink(old - step, low, high)
                             direction[j, k] = 0.0
                         stamp[j] = time
-        if beta != 0.0:
+        if beta != 0.0 and part == 0:
             block_bias_step(order, first, last, kappa, change, bias, beta, tau, clock[time, 3])
     return time
 

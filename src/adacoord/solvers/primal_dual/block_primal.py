@@ -19,6 +19,7 @@ from .block_kernels import (
     stamped_blocks,
 )
 from .spdc_primal import Clock
+from .team import Team
 
 #: What ``scale[5]`` of CSR data says about how x is held.
 OPEN, SCALED, STAMPED = 0.0, 1.0, 2.0
@@ -33,13 +34,16 @@ class BlockPrimal:
     m : int
         Rows of a batch, at most.
     n_classes : int
+    team : Team, optional
+        Who makes the passes.
     """
 
-    def __new__(cls, matrix: Matrix, m: int, n_classes: int):
+    def __new__(cls, matrix: Matrix, m: int, n_classes: int, team: Team | None = None):
         return object.__new__(_DenseBlocks if matrix.is_dense else _SparseBlocks)
 
-    def __init__(self, matrix: Matrix, m: int, n_classes: int):
+    def __init__(self, matrix: Matrix, m: int, n_classes: int, team: Team | None = None):
         self.matrix, self.m, self.n_classes = matrix, m, n_classes
+        self.team = team or Team(matrix)
         self.state: dict[str, np.ndarray] = {}
 
     def load(self, x: np.ndarray, u: np.ndarray) -> None:
@@ -71,8 +75,8 @@ class BlockPrimal:
 class _DenseBlocks(BlockPrimal):
     """Plain vectors, one a class: the loops over the columns are the long ones."""
 
-    def __init__(self, matrix, m, n_classes):
-        super().__init__(matrix, m, n_classes)
+    def __init__(self, matrix, m, n_classes, team=None):
+        super().__init__(matrix, m, n_classes, team)
         vectors = np.zeros((4, n_classes, matrix.shape[1]), dtype=matrix.dtype)
         self.state = {"vectors": vectors}
 
@@ -92,18 +96,9 @@ class _DenseBlocks(BlockPrimal):
         return self.state["vectors"][2].T
 
     def run(self, order, starts, rows, duals, steps, penalty, intercept):
-        dense_blocks(
-            self.matrix.indptr,
-            self.matrix.data,
-            order,
-            starts,
-            *rows,
-            *duals[:4],
-            *steps,
-            *penalty.arguments,
-            *intercept,
-            *self.state["vectors"],
-        )
+        matrix = self.matrix.indptr, self.matrix.data
+        given = *matrix, order, starts, *rows, *duals[:4], *steps, *penalty.arguments, *intercept
+        self.team.run(lambda share: dense_blocks(*given, share, *self.state["vectors"]))
 
 
 class _SparseBlocks(BlockPrimal):
@@ -112,8 +107,8 @@ class _SparseBlocks(BlockPrimal):
     ``scale`` is (s, G, keep, pull, theta of the last step, OPEN or SCALED or STAMPED).
     """
 
-    def __init__(self, matrix, m, n_classes):
-        super().__init__(matrix, m, n_classes)
+    def __init__(self, matrix, m, n_classes, team=None):
+        super().__init__(matrix, m, n_classes, team)
         d = matrix.shape[1]
         self.state = {
             "xu": np.zeros((d, 2 * n_classes), dtype=matrix.dtype),
@@ -161,41 +156,20 @@ class _SparseBlocks(BlockPrimal):
             self.load(self.x, self.u.copy())
             s["scale"][5] = STAMPED
         if s["scale"][5] == SCALED:
-            scaled_blocks(
-                *self.matrix.arrays,
-                order,
-                starts,
-                *rows,
-                *duals[:4],
-                *steps,
-                lam,
-                *intercept,
-                s["xu"],
-                s["pending"],
-                s["scales"],
-                s["scale"][:4],
-            )
+            given = *self.matrix.arrays, order, starts, *rows, *duals[:4], *steps, lam, *intercept
+            held = s["xu"], s["pending"], s["scales"], s["scale"][:4]
+            self.team.run(lambda share: scaled_blocks(*given, share, *held))
             return
         clock, done = self._clock, 0
         while done < tau.size:
             self.settle()
             self._shrinkage = l1, positive
             fit = clock.set(tau[done:], theta[done:], lam, s["scale"][4])
-            clock.time = stamped_blocks(
-                *self.matrix.arrays,
-                order,
-                starts[done : done + fit + 1],
-                *rows,
-                *duals[:4],
-                l1,
-                positive,
-                *intercept,
-                s["xu"],
-                s["before"],
-                self._direction,
-                self._stamp,
-                clock.time,
-                *clock.tables,
+            batches = *self.matrix.arrays, order, starts[done : done + fit + 1]
+            given = *batches, *rows, *duals[:4], l1, positive, *intercept
+            held = s["xu"], s["before"], self._direction, self._stamp, clock.time, *clock.tables
+            clock.time = self.team.run(
+                lambda share, given=given, held=held: stamped_blocks(*given, share, *held)
             )
             done += fit
             s["scale"][4] = theta[done - 1]
@@ -211,6 +185,7 @@ class _SparseBlocks(BlockPrimal):
                     s["scale"][0],
                     s["scale"][1],
                     s["xu"],
+                    np.array([0, s["xu"].shape[0]]),
                 )
                 s["scale"][:2] = 1.0, 0.0
         elif self._clock.time > 0:

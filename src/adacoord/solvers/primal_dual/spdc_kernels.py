@@ -12,6 +12,10 @@ theta[k]; ``kappa`` is 1/(N p_i) for SPDC; ``moves`` gets the dy of each visited
 that of the previous step, made with *its* tau and theta.  ``bias`` is (x_c, xbar_c, u_c,
 1/N): the coordinate of the intercept, whose feature value is ``beta`` (0: no intercept) and whose
 penalty is 0, and the number of rows.
+
+``team`` (:mod:`adacoord.kernels.team`) is a thread's share of the pass: the products of its rows of
+each batch, then the changes of its columns, and nobody goes on before all are done.  What a batch
+makes of scalars each thread computes for itself; what is kept of them, the first one writes.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from ...kernels.jit import FAST, jit, prefetch
 from ...kernels.lagged import catch_up, cross, lagged_steps
 from ...kernels.loss import dual_prox
 from ...kernels.prox import dead_zone, shrink
-from ...kernels.rows import AHEAD, prefetch_row, row_add, row_dot
+from ...kernels.rows import AHEAD, prefetch_row, row_dot
+from ...kernels.team import meet
 
 
 @jit
@@ -51,7 +56,20 @@ def bias_step(bias, beta, tau, theta, direction, average):
     bias[2] += beta * average
 
 
-@jit(fastmath=FAST)
+# What a range of columns is changed by is compiled without fast arithmetic: with it the last few
+# entries of a range would be rounded otherwise than those before them (a*b + c in one step or in
+# two), and the bits depend on where threads cut.  No slower: these loops wait for memory.
+
+
+@jit
+def range_add(data, start, stop, scale, x):
+    """x += scale data[start:stop], in the type of ``x``."""
+    factor = x.dtype.type(scale)
+    for k in range(start, stop):
+        x[k - start] += factor * data[k]
+
+
+@jit
 def dense_step(x, xbar, u, direction, tau, theta, l1, lam, positive):
     """x+ = prox(x - tau (u + direction)), xbar = x+ + theta (x+ - x); clears ``direction``."""
     real = x.dtype.type
@@ -92,32 +110,43 @@ def dense_pass(
     beta,
     bias,
     change,
+    team,
     x,
     xbar,
     u,
     direction,
 ):
     one, inv_n = np.uint64(1), bias[3]
+    part, parts, cuts, edges, gate = team
+    mine, of = np.uint64(part), np.uint64(parts)
+    left, right = edges[part], edges[part + 1]
+    my_x, my_xbar, my_u = x[left:right], xbar[left:right], u[left:right]
+    my_direction = direction[left:right]
     for k in range(starts.shape[0] - 1):
         first, last = starts[k], starts[k + 1]
         along = average = 0.0
-        for t in range(first, last):
+        for t in range(first + part, last, parts):
             i = np.uint64(order[t])
             z = beta * bias[1] + row_dot(None, data, indptr[i], indptr[i + one], xbar)
             change[t - first] = dual_step(
                 i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
+        if parts > 1 and meet(gate):
+            return
         for t in range(first, last):
             i, g = np.uint64(order[t]), change[t - first]
             if g != 0.0:
                 along += g * kappa[i]
                 average += g * inv_n
+                start, stop = cuts[i * of + mine], cuts[i * of + mine + one]
                 # the step takes the old u: what is added to it here is subtracted there
-                row_add(None, data, indptr[i], indptr[i + one], g * (kappa[i] - inv_n), direction)
-                row_add(None, data, indptr[i], indptr[i + one], g * inv_n, u)
-        dense_step(x, xbar, u, direction, tau[k], theta[k], l1, lam, positive)
-        if beta != 0.0:
+                range_add(data, start, stop, g * (kappa[i] - inv_n), my_direction)
+                range_add(data, start, stop, g * inv_n, my_u)
+        dense_step(my_x, my_xbar, my_u, my_direction, tau[k], theta[k], l1, lam, positive)
+        if beta != 0.0 and part == 0:
             bias_step(bias, beta, tau[k], theta[k], along, average)
+        if parts > 1 and meet(gate):
+            return
 
 
 @jit(fastmath=FAST)
@@ -146,15 +175,17 @@ def _z_add(indices, data, start, stop, scale, zu):
 
 
 @jit
-def add_pending(indptr, indices, data, rows, scales, factor, zu):
-    """z += factor sum_k scales[k] a_rows[k]."""
+def add_pending(cuts, indices, data, rows, scales, factor, zu, part=0, parts=1):
+    """z += factor sum_k scales[k] a_rows[k], in the columns of a part (``indptr``: in all)."""
+    mine, of = np.uint64(part), np.uint64(parts)
     for k in range(rows.shape[0]):
         if scales[k] != 0.0:
-            i = np.uint64(rows[k])
-            _z_add(indices, data, indptr[i], indptr[i + np.uint64(1)], factor * scales[k], zu)
+            place = np.uint64(rows[k]) * of + mine
+            start, stop = cuts[place], cuts[place + np.uint64(1)]
+            _z_add(indices, data, start, stop, factor * scales[k], zu)
 
 
-@jit(fastmath=FAST)
+@jit
 def _rescale(s, G, zu):
     s, G = zu.dtype.type(s), zu.dtype.type(G)
     for j in range(zu.shape[0]):
@@ -162,13 +193,13 @@ def _rescale(s, G, zu):
 
 
 @jit
-def flush(indptr, indices, data, pending, scales, s, G, zu):
-    """Make z what it is for s = 1 and G = 0: x, plus the pending rows."""
-    add_pending(indptr, indices, data, pending, scales, -1.0, zu)
-    _rescale(s, G, zu)
+def flush(cuts, indices, data, pending, scales, s, G, zu, edges, part=0, parts=1):
+    """Make z what it is for s = 1 and G = 0: x, plus the pending rows; in the columns of a part."""
+    add_pending(cuts, indices, data, pending, scales, -1.0, zu, part, parts)
+    _rescale(s, G, zu[edges[part] : edges[part + 1]])
     for k in range(scales.shape[0]):
         scales[k] *= s
-    add_pending(indptr, indices, data, pending, scales, 1.0, zu)
+    add_pending(cuts, indices, data, pending, scales, 1.0, zu, part, parts)
 
 
 @jit
@@ -197,25 +228,32 @@ def scaled_pass(
     beta,
     bias,
     change,
+    team,
     zu,
-    pending,
-    scales,
+    waiting,
+    waiting_scales,
     scale,
 ):
     """Section 6.1 without time stamps: x = s z - G u, updated at the batch's entries only.
 
     xbar = keep x - pull u + e, where keep = 1 - theta lambda tau, pull = theta tau, and e =
     -pull sum_i g_i (kappa_i - 1/N) a_i is along the last batch's rows; it is kept inside z
-    (``pending`` rows, ``scales``) and taken out again a step later, while those entries are still
-    in cache.  ``scale`` is (s, G, keep, pull); keep = 1 and pull = 0 where xbar is x.
+    (``waiting`` rows and scales, of which each thread has a copy) and taken out again a step later,
+    while those entries are still in cache.  ``scale`` is (s, G, keep, pull); keep = 1 and pull = 0
+    where xbar is x.
     """
     one, inv_n = np.uint64(1), bias[3]
+    part, parts, cuts, edges, gate = team
+    mine, of = np.uint64(part), np.uint64(parts)
+    pending, scales = waiting.copy(), waiting_scales.copy()
     tiny = 1e-100 if zu.itemsize == 8 else 1e-15
     s, G, keep, pull = scale
+    if parts > 1 and meet(gate):  # all have read what the first one writes at the end
+        return
     for k in range(starts.shape[0] - 1):
         first, last = starts[k], starts[k + 1]
         z_weight, u_weight = keep * s, keep * G + pull
-        for t in range(first, last):
+        for t in range(first + part, last, parts):
             if t + 2 * AHEAD < order.shape[0]:
                 i = np.uint64(order[t + 2 * AHEAD])
                 prefetch(indptr, i)
@@ -232,13 +270,17 @@ def scaled_pass(
             change[t - first] = dual_step(
                 i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
-        add_pending(indptr, indices, data, pending, scales, -1.0, zu)
+        if parts > 1 and meet(gate):
+            return
+        add_pending(cuts, indices, data, pending, scales, -1.0, zu, part, parts)
         q = 1.0 / (1.0 + lam * tau[k])
         keep, pull = 1.0 - theta[k] * lam * tau[k], theta[k] * tau[k]
         s *= q
         G = q * (G + tau[k])
         along = average = 0.0
         for t in range(first, last):
+            if parts > 1 and t + AHEAD < last:  # rows that others have read
+                prefetch_row(cuts, indices, data, np.uint64(order[t + AHEAD]) * of + mine)
             i, g = np.uint64(order[t]), change[t - first]
             pending[t - first] = order[t]
             scales[t - first] = -pull * g * (kappa[i] - inv_n) / (keep * s)
@@ -246,15 +288,31 @@ def scaled_pass(
                 along += g * kappa[i]
                 average += g * inv_n
                 z_scale = g * (G * inv_n - q * tau[k] * kappa[i]) / s + scales[t - first]
-                _pair_add(indices, data, indptr[i], indptr[i + one], z_scale, g * inv_n, zu)
+                start, stop = cuts[i * of + mine], cuts[i * of + mine + one]
+                _pair_add(indices, data, start, stop, z_scale, g * inv_n, zu)
         for t in range(last - first, scales.shape[0]):
             scales[t] = 0.0
-        if beta != 0.0:
+        if beta != 0.0 and part == 0:
             bias_step(bias, beta, tau[k], theta[k], along, average)
         if s < tiny:
-            flush(indptr, indices, data, pending, scales, s, G, zu)
+            flush(cuts, indices, data, pending, scales, s, G, zu, edges, part, parts)
             s, G = 1.0, 0.0
-    scale[0], scale[1], scale[2], scale[3] = s, G, keep, pull
+        if parts > 1 and meet(gate):
+            return
+    if part == 0:
+        waiting[:], waiting_scales[:] = pending, scales
+        scale[0], scale[1], scale[2], scale[3] = s, G, keep, pull
+
+
+@jit(inline=True)
+def settle_one(j, vectors, until, clock, missed, since, l1, positive):
+    """Bring coordinate j from the time ``since`` to the present, ``until`` + 1."""
+    tau, q = clock[until, 1], clock[until, 2]
+    low, high = dead_zone(tau * l1, positive)
+    u = vectors[j, 2]
+    before = catch_up(vectors[j, 0], u, since, until, clock, missed, l1, positive)
+    vectors[j, 0] = q * shrink(before - tau * u, low, high)
+    vectors[j, 1] = before
 
 
 @jit
@@ -282,6 +340,7 @@ def stamped_pass(
     beta,
     bias,
     change,
+    team,
     vectors,
     stamp,
     time,
@@ -294,13 +353,29 @@ def stamped_pass(
     :func:`~adacoord.kernels.lagged.fill_tables`, which hold tau and theta by time.
     """
     one, inv_n = np.uint64(1), bias[3]
+    part, parts, cuts, _, gate = team
+    mine, of = np.uint64(part), np.uint64(parts)
     for n in range(starts.shape[0] - 1):
         first, last = starts[n], starts[n + 1]
         until = np.uint64(max(time - 1, 0))
         tau, q, ahead = clock[until, 1], clock[until, 2], clock[time, 3]
         low, high = dead_zone(tau * l1, positive)
         decay, total = clock[until, 0], missed[until, 1]
-        for t in range(first, last):
+        if parts > 1:  # each column is brought to the present by its owner, then read by all
+            for t in range(first, last):
+                if t + AHEAD < last:
+                    prefetch_row(cuts, indices, data, np.uint64(order[t + AHEAD]) * of + mine)
+                place = np.uint64(order[t]) * of + mine
+                start, stop = cuts[place], cuts[place + one]
+                for k in range(start, stop):
+                    j = np.uint64(indices[k])
+                    if stamp[j] < time:
+                        since = np.uint64(stamp[j])
+                        settle_one(j, vectors, until, clock, missed, since, l1, positive)
+                        stamp[j] = time
+            if meet(gate):
+                return time
+        for t in range(first + part, last, parts):
             if t + 2 * AHEAD < order.shape[0]:
                 i = np.uint64(order[t + 2 * AHEAD])
                 prefetch(indptr, i)
@@ -324,11 +399,14 @@ def stamped_pass(
                         before = cross(now, u, since, until, clock, missed, l1)
                     now = q * shrink(before - tau * u, low, high)
                     vectors[j, 0], vectors[j, 1] = now, before
+                    now, before = vectors[j, 0], vectors[j, 1]  # rounded, as the next row sees it
                     stamp[j] = time
                 z += data[k] * (now + ahead * (now - before))
             change[t - first] = dual_step(
                 i, z, b, y, moves, weight, sigma, center, delta, code, alpha, epsilon, lo, hi
             )
+        if parts > 1 and meet(gate):
+            return time
         along = average = 0.0
         tau, q, ahead = clock[time, 1], clock[time, 2], clock[time + 1, 3]
         low, high = dead_zone(tau * l1, positive)
@@ -338,8 +416,9 @@ def stamped_pass(
             along += g * kappa[i]
             average += g * inv_n
             u_scale, x_scale = g * inv_n, g * (kappa[i] - inv_n)
+            start, stop = cuts[i * of + mine], cuts[i * of + mine + one]
             if last - first == 1:  # each entry once: the third loop below is 14 of 51 ms
-                for k in range(indptr[i], indptr[i + one]):
+                for k in range(start, stop):
                     j = indices[k]
                     u = vectors[j, 2] + u_scale * data[k]
                     old = vectors[j, 0]
@@ -348,13 +427,13 @@ def stamped_pass(
                     vectors[j, 0] = q * shrink(old - tau * (u + x_scale * data[k]), low, high)
                     stamp[j] = time
             else:
-                for k in range(indptr[i], indptr[i + one]):
+                for k in range(start, stop):
                     vectors[indices[k], 3] += x_scale * data[k]
                     vectors[indices[k], 2] += u_scale * data[k]
         if last - first > 1:
             for t in range(first, last):
                 i = np.uint64(order[t])
-                for k in range(indptr[i], indptr[i + one]):
+                for k in range(cuts[i * of + mine], cuts[i * of + mine + one]):
                     j = indices[k]
                     if stamp[j] < time:
                         old = vectors[j, 0]
@@ -363,7 +442,7 @@ def stamped_pass(
                         vectors[j, 0] = q * shrink(old - step, low, high)
                         vectors[j, 3] = 0.0
                         stamp[j] = time
-        if beta != 0.0:
+        if beta != 0.0 and part == 0:
             bias_step(bias, beta, tau, ahead, along, average)
     return time
 
@@ -372,13 +451,8 @@ def stamped_pass(
 def settle_stamped(vectors, stamp, time, clock, missed, l1, positive):
     """Bring every coordinate to the present, and set the clock to 0."""
     until = np.uint64(max(time - 1, 0))
-    tau, q = clock[until, 1], clock[until, 2]
-    low, high = dead_zone(tau * l1, positive)
     for j in range(np.uint64(stamp.shape[0])):
         if stamp[j] < time:
-            u = vectors[j, 2]
             since = np.uint64(stamp[j])
-            before = catch_up(vectors[j, 0], u, since, until, clock, missed, l1, positive)
-            vectors[j, 0] = q * shrink(before - tau * u, low, high)
-            vectors[j, 1] = before
+            settle_one(j, vectors, until, clock, missed, since, l1, positive)
         stamp[j] = 0

@@ -3,7 +3,8 @@
 All have ``load(x, u)`` (start with xbar = x), ``refresh(u)`` (replace u, keep x and xbar),
 ``run(...)`` (the steps of an order, or of one that is drawn and written to it as the steps are
 made, by ``draw``), ``settle()`` (bring everything to the present: at the end of
-a pass, before ``x`` is read), ``x``, ``u``, and ``state`` (the arrays that make it up).
+a pass, before ``x`` is read), ``x``, ``u``, and ``state`` (the arrays that make it up).  A
+``team`` makes the passes, unless rows are drawn one by one.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from .spdc_kernels import (
     settle_stamped,
     stamped_pass,
 )
+from .team import Team
 
 
 class DensePrimal:
     """Plain vectors."""
 
-    def __init__(self, matrix: Matrix, m: int):
-        self.matrix = matrix
+    def __init__(self, matrix: Matrix, m: int, team: Team | None = None):
+        self.matrix, self.team = matrix, team or Team(matrix)
         self.state = {"vectors": np.zeros((4, matrix.shape[1]), dtype=matrix.dtype)}
 
     def load(self, x, u):
@@ -47,11 +49,15 @@ class DensePrimal:
 
     def run(self, order, starts, rows, duals, steps, penalty, intercept, draw=None):
         matrix = self.matrix.indptr, self.matrix.data
-        rest = *penalty.arguments, *intercept, *self.state["vectors"]
-        if draw is None:
-            dense_pass(*matrix, order, starts, *rows, *duals, *steps, *rest)
-        else:
-            adaptive_dense(draw, matrix, order, starts, rows, duals, steps, rest)
+
+        def work(share):
+            rest = *penalty.arguments, *intercept, share, *self.state["vectors"]
+            if draw is None:
+                dense_pass(*matrix, order, starts, *rows, *duals, *steps, *rest)
+            else:
+                adaptive_dense(draw, matrix, order, starts, rows, duals, steps, rest)
+
+        self.team.run(work)
 
     def settle(self):
         """Plain vectors are always at the present."""
@@ -60,8 +66,8 @@ class DensePrimal:
 class ScaledPrimal:
     """x = s z - G u; between passes s = 1 and G = 0, and z also holds the pending e of xbar."""
 
-    def __init__(self, matrix: Matrix, m: int):
-        self.matrix = matrix
+    def __init__(self, matrix: Matrix, m: int, team: Team | None = None):
+        self.matrix, self.team = matrix, team or Team(matrix)
         self.state = {
             "zu": np.zeros((matrix.shape[1], 2), dtype=matrix.dtype),
             "pending": np.zeros(m, dtype=np.uint32),
@@ -91,15 +97,21 @@ class ScaledPrimal:
     def run(self, order, starts, rows, duals, steps, penalty, intercept, draw=None):
         s, matrix = self.state, self.matrix.arrays
         _, lam, _ = penalty.arguments
-        rest = lam, *intercept, s["zu"], s["pending"], s["scales"], s["scale"]
-        if draw is None:
-            scaled_pass(*matrix, order, starts, *rows, *duals, *steps, *rest)
-        else:
-            adaptive_scaled(draw, matrix, order, starts, rows, duals, steps, rest)
+
+        def work(share):
+            rest = lam, *intercept, share, s["zu"], s["pending"], s["scales"], s["scale"]
+            if draw is None:
+                scaled_pass(*matrix, order, starts, *rows, *duals, *steps, *rest)
+            else:
+                adaptive_scaled(draw, matrix, order, starts, rows, duals, steps, rest)
+
+        self.team.run(work)
 
     def settle(self):
         s = self.state
-        flush(*self.matrix.arrays, s["pending"], s["scales"], s["scale"][0], s["scale"][1], s["zu"])
+        everything = np.array([0, s["zu"].shape[0]])
+        waiting = s["pending"], s["scales"], s["scale"][0], s["scale"][1]
+        flush(*self.matrix.arrays, *waiting, s["zu"], everything)
         s["scale"][:2] = 1.0, 0.0
 
 
@@ -125,8 +137,8 @@ class Clock:
 class StampedPrimal:
     """x_j at the time of its last use; all of them at the present between passes."""
 
-    def __init__(self, matrix: Matrix, m: int):
-        self.matrix = matrix
+    def __init__(self, matrix: Matrix, m: int, team: Team | None = None):
+        self.matrix, self.team = matrix, team or Team(matrix)
         self.state = {
             "vectors": np.zeros((matrix.shape[1], 4), dtype=matrix.dtype),
             "ahead": np.zeros(1),  # theta of the last step
@@ -158,31 +170,20 @@ class StampedPrimal:
         while done < tau.size:
             self.settle()
             fit = clock.set(tau[done:], theta[done:], lam, self.state["ahead"][0])
-            matrix, rest = self.matrix.arrays, (l1, positive, *intercept)
             here = self.state["vectors"], self._stamp, clock.time
-            if draw is None:
-                clock.time = stamped_pass(
-                    *matrix,
-                    order,
-                    starts[done : done + fit + 1],
-                    *rows,
-                    *duals,
-                    *rest,
-                    *here,
-                    *clock.tables,
+            part, batches = order[done : done + fit], starts[done : done + fit + 1]
+
+            def work(share, here=here, part=part, batches=batches):
+                matrix, rest = self.matrix.arrays, (l1, positive, *intercept, share)
+                if draw is not None:  # batches of one row
+                    return adaptive_stamped(
+                        draw, matrix, part, starts, rows, duals, rest, *here, clock.tables
+                    )
+                return stamped_pass(
+                    *matrix, order, batches, *rows, *duals, *rest, *here, *clock.tables
                 )
-            else:  # batches of one row
-                clock.time = adaptive_stamped(
-                    draw,
-                    matrix,
-                    order[done : done + fit],
-                    starts,
-                    rows,
-                    duals,
-                    rest,
-                    *here,
-                    clock.tables,
-                )
+
+            clock.time = self.team.run(work)
             done += fit
             self.state["ahead"][0] = theta[done - 1]
 

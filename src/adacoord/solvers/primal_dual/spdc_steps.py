@@ -12,6 +12,9 @@ Algorithm 3  eq. 24   R_alpha = 1/((1-alpha)/R + alpha/Rbar) for R, sigma_i = si
                       theta = 1 - 1/(N/(1-alpha) + R_alpha sqrt(N/(lambda gamma)))
 batches      eq. 26   R_alpha = max_i m R_i/(N p_i) (the same number for m = 1),
                       sigma_i = m sigma/(N p_i)
+ICML 2015    Thm. 6   eq. 24 with alpha = 1/2 and 2 Rbar, the bound R_alpha <= Rbar/alpha of the
+                      sentence under it, for R_alpha: tau = sqrt(gamma/(N lambda))/(4 Rbar),
+                      theta = 1 - 1/(2N + 2 Rbar sqrt(N/(lambda gamma)))
 ===========  =======  ==============================================================
 
 ``practical`` steps use what the analysis gives away: tau sigma_i R_i^2 = c N p_i/m for each row,
@@ -56,8 +59,20 @@ def weighted_steps(
     norms: np.ndarray, p: np.ndarray, m: int, alpha: float, lam: float, gamma: float
 ) -> Steps:
     """Eq. 24 (m = 1) and its extension to batches under eq. 26."""
-    N = norms.size
-    R = float(np.max(m * norms / (N * p)))
+    R = float(np.max(m * norms / (norms.size * p)))
+    return _steps_of_radius(R, p, m, alpha, lam, gamma)
+
+
+def icml_steps(norms: np.ndarray, p: np.ndarray, lam: float, gamma: float) -> Steps:
+    """Weighted sampling as the ICML 2015 version of the paper has it: alpha = 1/2, 2 Rbar."""
+    return _steps_of_radius(2.0 * float(norms.mean()), p, 1, 0.5, lam, gamma)
+
+
+def _steps_of_radius(
+    R: float, p: np.ndarray, m: int, alpha: float, lam: float, gamma: float
+) -> Steps:
+    """Eq. 24 with ``R`` for R_alpha."""
+    N = p.size
     tau = np.sqrt(m * gamma / (N * lam)) / (2.0 * R)
     sigma = np.sqrt(N * lam / (m * gamma)) / (2.0 * R)
     theta = 1.0 - 1.0 / (N / (m * (1.0 - alpha)) + R * np.sqrt(N / (m * lam * gamma)))

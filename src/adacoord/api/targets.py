@@ -1,0 +1,120 @@
+r"""Least squares with l2 on the same rows for several targets: one decomposition for all of them.
+
+With the columns centred by the weights, :math:`x_k = (A^T W A/n + \lambda)^{-1} A^T W b_k/n`; where
+rows are fewer than columns, :math:`x_k = A^T \sqrt W (\sqrt W A A^T \sqrt W + n\lambda)^{-1}
+\sqrt W b_k`.  The certificates are those of :mod:`adacoord.problem.many`, from the data, for every
+target by itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..auto.rule import choose
+from ..data.columns import as_scipy
+from ..linalg.blas import one_thread
+from ..linalg.cholesky import Cholesky
+from ..linalg.gram import weighted_gram
+from ..problem import Problem
+from ..problem.many import certificates
+from ..problem.penalties import Penalty
+from .monitor import History
+from .solve import Result
+
+#: The solver's name in the results: a Newton step on a quadratic is its solution.
+NAME = "newton"
+
+
+def alike(problems: list[Problem]) -> bool:
+    """Whether they are of this kind, and a decomposition is what each would have had by itself."""
+    first = problems[0]
+    plain = (
+        len(problems) > 1
+        and first.loss.name == "squared"
+        and isinstance(first.penalty, Penalty)
+        and first.penalty.quadratic
+        and first.penalty.l2 > 0.0
+        and first.matrix.is_dense
+        and not first.matrix.blocked
+    )
+    return plain and all(map(_like(first), problems)) and choose(first) == NAME
+
+
+def _like(first: Problem) -> Callable[[Problem], bool]:
+    def like(problem: Problem) -> bool:
+        same = problem.weights is first.weights or (
+            problem.weights is not None
+            and first.weights is not None
+            and np.array_equal(problem.weights, first.weights)
+        )
+        return (
+            same
+            and problem.matrix is first.matrix
+            and problem.penalty == first.penalty
+            and problem.offset is None
+        )
+
+    return like
+
+
+def solve_together(problems: list[Problem], tol: float) -> list[Result]:
+    """A result of each; one that did not get to ``tol`` is where a solver may start from."""
+    started = time.perf_counter()
+    with one_thread(), np.errstate(all="ignore"):
+        X, c = _solutions(problems)
+        found = list(certificates(problems, X, c, tol))
+    share = (time.perf_counter() - started) / len(problems)
+    results, m = [], min(problems[0].n, problems[0].d)
+    for k, (problem, at) in enumerate(zip(problems, found, strict=True)):
+        relative = problem.relative_gap(at.primal, at.dual)
+        told: dict[str, Any] = {"primal": at.primal, "dual": at.dual, "gap": at.primal - at.dual}
+        told["relative_gap"] = relative
+        history = History()
+        operations = m * problem.matrix.nnz // (2 * len(problems)) + 3 * problem.matrix.nnz
+        history.append(passes=1, seconds=share, operations=operations, **told)
+        history.freeze()
+        converged = relative <= tol
+        results.append(
+            Result(
+                x=X[k],
+                intercept=float(c[k]),
+                y=at.y,
+                converged=converged,
+                status="converged" if converged else "max_passes",
+                passes=1,
+                seconds=share,
+                history=history,
+                solver=NAME,
+                **told,
+            )
+        )
+    return results
+
+
+def _solutions(problems: list[Problem]) -> tuple[np.ndarray, np.ndarray]:
+    """(x, c) of each, as rows."""
+    first = problems[0]
+    (n, d), m = first.matrix.shape, first.matrix
+    w = np.ones(n) if first.weights is None else first.weights
+    B, centre, l2 = np.column_stack([p.b for p in problems]), np.zeros(d), first.penalty.l2
+    shift = np.zeros(len(problems))
+    if first.intercept:
+        total = max(float(np.sum(w)), np.finfo(np.float64).tiny)
+        centre, shift = m.tdot(w) / total, (w @ B) / total
+        B -= shift
+    if d <= n:
+        H = weighted_gram(m, w / n, centre if first.intercept else None)
+        np.einsum("ii->i", H)[:] += l2
+        X = Cholesky(H).solve(m.tdot((w / n)[:, None] * B)).T
+    else:
+        root = np.sqrt(w)
+        Z = root[:, None] * (as_scipy(m) - centre)
+        H = Z @ Z.T
+        np.einsum("ii->i", H)[:] += n * l2
+        X = Cholesky(H).solve(root[:, None] * B).T @ Z
+    X = np.ascontiguousarray(X)
+    return X, shift - X @ centre

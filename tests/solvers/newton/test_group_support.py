@@ -1,0 +1,48 @@
+"""Newton steps on the support of groups, against many proximal steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adacoord.solvers.newton.group_support import group_newton
+
+
+def make(seed: int, d: int = 12):
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((d + 3, d)) + 2.0 * rng.standard_normal((d + 3, 1))
+    index = np.sort(rng.integers(0, 4, d)) * 2  # groups without a member, too
+    return root.T @ root / d, rng.standard_normal(d), rng.standard_normal(d), index, rng
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.2]), st.sampled_from([0.0, 0.3]))
+def test_the_model_is_lowered_and_signs_are_kept(seed, l1, l2):
+    B, g, x, index, rng = make(seed)
+    thresholds = rng.random(8)
+
+    def value(v):
+        step, norms = v - x, np.sqrt(np.bincount(index, v * v, 8))
+        smooth = g @ step + 0.5 * step @ B @ step + 0.5 * l2 * v @ v
+        return smooth + thresholds @ norms + l1 * np.abs(v).sum()
+
+    before = x.copy()
+    new = group_newton(B, g, x, index, thresholds, l1, l2)
+    assert np.array_equal(x, before)
+    assert value(new) <= value(x)
+    if l1 > 0.0:
+        assert (new * x >= 0.0).all()
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_the_minimum_where_no_group_goes(l2):
+    B, g, x, index, _ = make(3)
+    thresholds, g = np.full(8, 0.05), 0.1 * g
+    new = group_newton(B, g, x, index, thresholds, 0.0, l2)
+    norms = np.sqrt(np.bincount(index, new * new, 8))
+    slope = (
+        g + B @ (new - x) + l2 * new + (thresholds / np.where(norms > 0, norms, 1.0))[index] * new
+    )
+    assert np.abs(slope).max() < 1e-6

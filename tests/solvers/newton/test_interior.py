@@ -1,0 +1,127 @@
+"""The interior point for kinks and l1: the optimum of HiGHS, and a certificate of the judge's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import adacoord as ac
+from adacoord.solvers.newton import interior, size
+from adacoord.solvers.newton.program import solve_program
+from adacoord.solvers.registry import SOLVERS
+
+LOSSES = ("hinge", "absolute", ac.losses.Quantile(0.8))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_small(monkeypatch):
+    """Data that tests can afford, by the method for those that are not small."""
+    for module in (size, "adacoord.solvers.registry", "adacoord.auto.rule"):
+        target = module if isinstance(module, str) else module.__name__
+        monkeypatch.setattr(f"{target}.small", lambda problem: False)
+
+
+def pose(loss, n=300, d=8, storage="dense", intercept=True, weighted=False, share=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7) * np.geomspace(1, 30, d)
+    z = A @ (rng.standard_normal(d) * (rng.random(d) < 0.6)) + rng.standard_t(2, n) + 4.0
+    b = np.where(z > np.median(z), 1.0, -1.0) if loss == "hinge" else z
+    w = rng.integers(0, 3, n) * 1.0 if weighted else None
+    X = sparse.csr_matrix(A) if storage == "csr" else A
+    problem = ac.Problem(X, b, loss, l1=1.0, intercept=intercept, sample_weight=w)
+    return problem.with_penalty(l1=share * problem.l1_max())
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("share", [0.5, 1e-3])
+def test_the_vertex_of_highs(loss, storage, intercept, weighted, share):
+    problem = pose(loss, 300, 8, storage, intercept, weighted, share)
+    result = ac.solve(problem, "newton", tol=1e-9, max_passes=100)
+    assert SOLVERS["newton"].variant(problem).cls == "InteriorPoint"
+    x, c, _ = solve_program(problem)
+    best = problem.primal(x, c)
+    assert result.converged
+    assert result.dual <= best + 1e-12 * abs(best)
+    assert result.primal == pytest.approx(best, rel=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("share", [2.0, 0.05])
+def test_more_columns_than_rows(loss, share):
+    problem = pose(loss, 40, 120, share=share)
+    result = ac.solve(problem, "newton", tol=1e-8, max_passes=100)
+    assert result.converged
+    if share > 1.0:
+        np.testing.assert_allclose(result.x, 0.0, atol=1e-6)
+
+
+def test_a_run_is_the_same_in_pieces():
+    problem = pose("absolute")
+    rng = np.random.Generator(np.random.PCG64(0))
+    whole, parts, other = (interior.InteriorPoint(problem, rng) for _ in range(3))
+    whole.advance(7)
+    parts.advance(3)
+    other.restore(parts.state())
+    other.advance(4)
+    for name in ("x", "y", "intercept", "estimate"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
+
+
+def test_what_it_says_of_its_gap_is_what_the_judge_finds():
+    problem = pose("absolute", 500, 5)
+    solver = interior.InteriorPoint(problem, np.random.Generator(np.random.PCG64(0)))
+    seen = []
+    for _ in range(25):
+        with np.errstate(all="ignore"):  # as the monitor runs it
+            solver.advance(1)
+        if solver.estimate < 1e-2:
+            primal, bound = problem.judge(solver.x, solver.y, solver.intercept)
+            seen.append((solver.estimate, problem.relative_gap(primal, bound)))
+    estimates, gaps = np.array(seen).T
+    assert gaps.min() < 1e-9
+    late = gaps > 1e-11  # above rounding
+    np.testing.assert_allclose(estimates[late], gaps[late], rtol=0.5)
+
+
+def test_one_kink_and_l1_alone():
+    A, b = np.random.default_rng(0).standard_normal((50, 3)), np.arange(50.0)
+    for loss, penalty in (
+        ("epsilon_insensitive", {"l1": 0.1}),
+        ("absolute", {"l1": 0.1, "l2": 0.1}),
+        ("absolute", {"l1": 0.1, "positive": True}),
+        ("huber", {"l1": 0.1}),
+    ):
+        problem = ac.Problem(A, b, loss, **penalty)
+        assert SOLVERS["newton"].variant(problem).cls != "InteriorPoint"
+
+
+def test_blocks_of_rows():
+    problem = pose("absolute", 400, 5)
+    A, b = problem.matrix.dense, problem.b
+    blocks = [(A[i : i + 100], b[i : i + 100]) for i in range(0, 400, 100)]
+    other = ac.Problem(blocks, loss="absolute", l1=problem.penalty.l1, intercept=True)
+    one, two = (ac.solve(p, tol=1e-8) for p in (problem, other))
+    assert one.solver == two.solver == "newton" and two.converged
+    assert two.primal == pytest.approx(one.primal, rel=1e-8)
+
+
+def test_auto_goes_on_where_it_is_stuck(monkeypatch):
+    problem = pose("absolute", 60, 3, share=0.3)
+    best = ac.solve(problem, "newton", tol=1e-9)
+    monkeypatch.setattr(interior, "IDLE", 0)  # stuck at once
+    result = ac.solve(problem, tol=1e-3, max_passes=20_000)
+    assert result.history.switched.after == "apdc"
+    assert result.converged and result.dual <= best.primal <= result.primal + 1e-12
+
+
+def test_targets_in_any_unit():
+    for unit in (1e-8, 1e8):
+        problem = pose("absolute", 300, 4, share=0.2)
+        scaled = ac.Problem(
+            problem.matrix, unit * problem.b, "absolute", l1=problem.penalty.l1, intercept=True
+        )
+        assert ac.solve(scaled, "newton", tol=1e-8, max_passes=60).converged

@@ -1,0 +1,293 @@
+"""Groups of columns on working sets: kernels against NumPy, optima against Clarabel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import adacoord as ac
+from adacoord.data.matrix import as_matrix
+from adacoord.solvers.primal import group_set, working_set
+from adacoord.solvers.primal.group_kernels import group_grams, group_minimum
+from adacoord.solvers.primal.group_set import GroupWorkingSet
+
+LOG_LINKS = ("poisson", "gamma", "tweedie")
+CONVEX_PROGRAMS = ("squared", "logistic", "huber", "squared_hinge", *LOG_LINKS)
+LOSSES = ("smooth_hinge", "log_cosh", *CONVEX_PROGRAMS)
+
+
+def make(loss, *, n=60, d=24, seed=0, is_sparse=False, **how):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d)) + 0.3
+    if is_sparse:
+        A = sparse.csr_matrix(np.where(rng.random((n, d)) < 0.4, A, 0.0))
+    x = np.zeros(d)
+    x[: d // 4] = rng.standard_normal(d // 4)
+    z = A @ x + 0.3 * rng.standard_normal(n) + 0.5
+    b = np.where(z > 0.5, 1.0, -1.0) if ac.losses.LOSSES[loss].task == "classification" else z
+    b = np.exp(0.5 * z) if loss in LOG_LINKS else b
+    return ac.Problem(A, b, loss, groups=rng.integers(0, d // 3, d), **how)
+
+
+# --- kernels -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("one_curvature", [False, True])
+def test_gram_matrices_of_groups(is_sparse, one_curvature):
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((15, 7)) * (rng.random((15, 7)) < 0.6)
+    A[:, 4] = 2.0  # constant: nothing is left of it
+    h = np.full(1, 0.7) if one_curvature else rng.random(15) + 0.1
+    rows = np.full(15, 0.7) if one_curvature else h
+    members, pointers = np.array([0, 3, 5, 1, 2, 4, 6]), np.array([0, 3, 5, 6, 7])
+    sums, mass = A.T @ rows, rows.sum()
+    centred = A - sums / mass
+    columns = as_matrix(sparse.csr_matrix(A) if is_sparse else A).columns
+    starts, blocks, bounds = np.array([0, 9, 13, -1]), np.zeros(14), np.zeros(4)
+    column = np.zeros(15)
+    group_grams(
+        *columns.arrays,
+        np.arange(4),
+        pointers,
+        members,
+        h,
+        sums,
+        mass,
+        starts,
+        blocks,
+        bounds,
+        column,
+    )
+    for g in range(3):
+        part = centred[:, members[pointers[g] : pointers[g + 1]]]
+        expected = part.T @ (rows[:, None] * part)
+        found = blocks[starts[g] : starts[g] + expected.size].reshape(expected.shape)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert bounds[g] >= np.linalg.eigvalsh(expected).max() - 1e-12
+    assert bounds[2] == 0.0
+    assert bounds[3] == pytest.approx(centred[:, 6] @ (rows * centred[:, 6]))
+    if is_sparse:
+        assert not column.any()
+
+
+@settings(deadline=None)
+@given(st.integers(1, 6), st.integers(0, 10_000), st.sampled_from([0.0, 0.1]))
+def test_minimum_of_a_group(size, seed, l1):
+    """Against plain proximal gradients, many of them."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((size + 2, size))
+    B = root.T @ root
+    x, g = rng.standard_normal(size) * (rng.random() < 0.7), 3.0 * rng.standard_normal(size)
+    l2, threshold = 0.3 * rng.random(), rng.random()
+    bound = np.abs(B).sum(axis=1).max()
+
+    def value(t):
+        step = t - x
+        smooth = g @ step + 0.5 * step @ B @ step + 0.5 * l2 * t @ t
+        return smooth + l1 * np.abs(t).sum() + threshold * np.linalg.norm(t)
+
+    best, L = x.copy(), bound + l2
+    for _ in range(20_000):
+        v = best - (g + B @ (best - x) + l2 * best) / L
+        v = np.sign(v) * np.maximum(np.abs(v) - l1 / L, 0.0)
+        norm = np.linalg.norm(v)
+        new = v * max(1.0 - threshold / L / norm, 0.0) if norm > 0.0 else v
+        moved, best = np.abs(new - best).max(), new
+        if moved <= 1e-15:
+            break
+    at, slope, r = x.copy(), g.copy(), np.empty(size)
+    for _ in range(1000):  # a visit takes so many steps and no more
+        v = np.empty(size)
+        gain = group_minimum(at, slope, size, B.ravel().copy(), 0, bound, l1, l2, threshold, v, r)
+        assert gain == pytest.approx(value(at) - value(v), abs=1e-10 * (1.0 + abs(value(at))))
+        assert gain >= -1e-12 * (1.0 + abs(value(at)))
+        slope = slope + B @ (v - at)
+        moved, at = np.abs(v - at).max(), v
+        if moved <= 1e-14:
+            break
+    assert value(at) <= value(best) + 1e-9 * (1.0 + abs(value(best)))
+
+
+# --- the solver ----------------------------------------------------------------------------------
+
+
+def optimum(problem: ac.Problem) -> float:
+    """By Clarabel, from the definition."""
+    cp = pytest.importorskip("cvxpy")
+    pytest.importorskip("clarabel")
+    from adacoord.data.columns import as_scipy
+
+    A, b, penalty = as_scipy(problem.matrix), problem.b, problem.penalty
+    x, c = cp.Variable(problem.d), cp.Variable()
+    z = A @ x + (c if problem.intercept else 0.0)
+    if problem.offset is not None:
+        z = z + problem.offset
+    losses = {
+        "squared": lambda: cp.square(z - b) / 2,
+        "logistic": lambda: cp.logistic(-cp.multiply(b, z)),
+        "huber": lambda: cp.huber(z - b, 1.35) / 2,
+        "squared_hinge": lambda: cp.square(cp.pos(1 - cp.multiply(b, z))),
+        "poisson": lambda: cp.exp(z) - cp.multiply(b, z),
+        "gamma": lambda: z + cp.multiply(b, cp.exp(-z)),
+        "tweedie": lambda: 2 * cp.multiply(b, cp.exp(-z / 2)) + 2 * cp.exp(z / 2),  # p = 1.5
+    }[problem.loss.name]()
+    w = np.ones(problem.n) if problem.weights is None else problem.weights
+    cost = w @ losses / problem.n + penalty.l1 * cp.norm1(x) + penalty.l2 / 2 * cp.sum_squares(x)
+    for g, weight in enumerate(penalty.weights):
+        cost += penalty.l21 * weight * cp.norm2(x[np.flatnonzero(penalty.index == g)])
+    options = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+    return float(cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL", **options))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of digits that are not compared
+@pytest.mark.parametrize("loss", CONVEX_PROGRAMS)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("l1", [0.0, 0.02])
+def test_optimum(loss, intercept, l1):
+    rng = np.random.default_rng(1)
+    problem = make(
+        loss,
+        l21=0.05,
+        l1=l1,
+        l2=0.01 * intercept,
+        intercept=intercept,
+        sample_weight=rng.random(60) + 0.5,
+        offset=0.1 * rng.standard_normal(60),
+        is_sparse=l1 > 0.0,
+    )
+    result = ac.solve(problem, tol=1e-10)
+    assert result.converged and result.solver == "acf"
+    assert result.primal == pytest.approx(optimum(problem), rel=1e-8)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.sampled_from(LOSSES),
+    st.integers(0, 1000),
+    st.sampled_from([0.0, 0.03]),
+    st.sampled_from([0.0, 0.1]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_gap_bounds_what_is_missing(loss, seed, l1, l2, intercept, is_sparse):
+    """gap >= P - P* at every check of a run, and of a point from anywhere."""
+    how = {"l21": 0.05, "l1": l1, "l2": l2, "intercept": intercept, "is_sparse": is_sparse}
+    problem = make(loss, n=30, d=12, seed=seed, **how)
+    best = ac.solve(problem, tol=1e-9)
+    assert best.relative_gap <= 1e-9
+    rng = np.random.default_rng(seed)
+    for size in (0.0, 0.1, 1.0):
+        x = best.x + size * rng.standard_normal(12)
+        y = problem.loss.derivative(problem.predict(x, best.intercept), problem.b)
+        missing = problem.primal(x, best.intercept) - best.primal
+        assert problem.gap(x, y, best.intercept) >= missing - 1e-12
+    first = ac.solve(problem, tol=1e-2)
+    assert first.gap >= first.primal - best.primal - 1e-12
+    assert best.dual <= first.primal
+
+
+def test_whole_groups_are_zero():
+    problem = make("squared", l21=0.2)
+    x = ac.solve(problem, tol=1e-10).x
+    by_group = [np.count_nonzero(x[problem.penalty.index == g]) for g in range(8)]
+    sizes = np.bincount(problem.penalty.index, minlength=8)
+    assert all(found in (0, size) for found, size in zip(by_group, sizes, strict=True))
+    assert 0 < np.count_nonzero(x) < x.size
+
+
+def test_groups_of_one_column_are_the_lasso():
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((50, 80)), rng.standard_normal(50)
+    groups = ac.Problem(A, b, l21=0.1, groups=np.arange(80), intercept=True)
+    lasso = ac.Problem(A, b, l1=0.1, intercept=True)
+    x = [ac.solve(p, tol=1e-12).x for p in (groups, lasso)]
+    np.testing.assert_allclose(*x, atol=1e-9)
+
+
+def test_labels_may_be_anything_in_any_order():
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((50, 6)), rng.standard_normal(50)
+    names = ac.Problem(A, b, l21=0.1, groups=["b", "a", "b", "a", "c", "b"])
+    numbers = ac.Problem(A, b, l21=0.1, groups=[7, -1, 7, -1, 9, 7])
+    assert np.array_equal(ac.solve(names).x, ac.solve(numbers).x)
+
+
+def test_groups_too_large_for_a_gram_matrix(monkeypatch):
+    monkeypatch.setattr("adacoord.solvers.primal.group_set.MOST", 5)
+    problem = make("squared", l21=0.05)
+    found = ac.solve(problem, tol=1e-9)
+    monkeypatch.undo()
+    assert found.converged
+    assert found.primal == pytest.approx(ac.solve(problem, tol=1e-9).primal, rel=1e-8)
+
+
+def correlated(loss, is_sparse, **how):
+    """Columns that have most in common: sweeps crawl."""
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((200, 12)) + 4.0 * rng.standard_normal((200, 1))
+    if is_sparse:
+        A = sparse.csr_matrix(np.where(rng.random(A.shape) < 0.7, A, 0.0))
+    z = A @ np.repeat(rng.standard_normal(4), 3) + rng.standard_normal(200)
+    b = np.where(z > 0.0, 1.0, -1.0) if loss == "logistic" else z
+    return ac.Problem(A, b, loss, groups=np.arange(12) // 3, **how)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_newton_where_sweeps_crawl(loss, is_sparse, monkeypatch):
+    weight = np.random.default_rng(5).integers(0, 3, 200).astype(float)
+    how = {"l21": 1e-3, "l1": 1e-4, "intercept": True, "sample_weight": weight}
+    problem = correlated(loss, is_sparse, **how)
+    supports, make_gram = [], GroupWorkingSet._support_gram
+
+    def noted(self, support):
+        gram = make_gram(self, support)
+        part, h = problem.matrix.dense[:, support], np.broadcast_to(self.h, 200)
+        centred = part - h @ part / h.sum()
+        np.testing.assert_allclose(gram, centred.T @ (h[:, None] * centred), atol=1e-10)
+        supports.append(support)
+        return gram
+
+    monkeypatch.setattr(GroupWorkingSet, "_support_gram", noted)
+    monkeypatch.setattr(group_set, "STEPS", 0)
+    monkeypatch.setattr(working_set, "SLOW", 0.1)
+    with_newton = ac.solve(problem, "acf", tol=1e-10, max_passes=10**5)
+    assert with_newton.converged and supports
+    monkeypatch.setattr(GroupWorkingSet, "_newton", lambda self: None)
+    without = ac.solve(problem, "acf", tol=1e-10, max_passes=10**5)
+    assert with_newton.primal == pytest.approx(without.primal, rel=1e-9)
+    if not is_sparse:  # 28 for 260, 127 for 167
+        assert with_newton.passes < without.passes
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_state_goes_on_bit_by_bit(loss, is_sparse):
+    problem = correlated(loss, is_sparse, l21=1e-3, intercept=True)
+
+    def solver():
+        return GroupWorkingSet(problem, np.random.Generator(np.random.PCG64(0)))
+
+    whole = solver()
+    whole.advance(40)
+    for cut in (1, 4, 7, 12, 30):
+        parts, other = solver(), solver()
+        parts.advance(cut)
+        other.restore(parts.state())
+        other.advance(40 - cut)
+        assert np.array_equal(whole.x, other.x) and whole.intercept == other.intercept
+        assert whole.operations == other.operations
+
+
+def test_certify_takes_groups_and_path_says_what_to_do():
+    problem = make("squared", l21=0.05, intercept=True)
+    best = ac.solve(problem, tol=1e-10)
+    assert ac.certify(problem, best.x, best.intercept).relative_gap <= 1e-6
+    assert ac.certify(problem, 0.9 * best.x, best.intercept, effort=20).gap < 0.1 * best.primal
+    with pytest.raises(ValueError, match="a path goes over l1 and l2, not over groups"):
+        ac.path(problem)
