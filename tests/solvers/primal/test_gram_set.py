@@ -175,7 +175,7 @@ def test_interrupted():
     def callback(progress):
         raise KeyboardInterrupt
 
-    problem = make(rho=2.0, l1=1e-4)
+    problem = make(200, 400, rho=2.0, l1=1e-4)  # not over before the first look
     result = ac.solve(problem, "acf", tol=0.0, callback=callback)
-    assert result.status == "interrupted"
+    assert result.status == "interrupted" and result.relative_gap > 1e-9
     assert problem.gap(result.x, result.y) == pytest.approx(result.gap, rel=1e-9, abs=1e-13)

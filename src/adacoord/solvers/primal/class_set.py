@@ -45,8 +45,9 @@ from .working_set import WorkingSetDescent
 #: Columns of a set for each target up to which its Gram matrix is cheaper than sweeps over A;
 #: sparse columns are made dense for it up to so many numbers.
 GRAM, DENSE = 100, 2**18
-#: Sweeps with it: the first, or as many as take so many multiply-adds (a millisecond).
-GRAM_SWEEPS, GRAM_STEPS, LAST_SWEEP = 30, 2_000_000, 1000
+#: Sweeps with it: the first, or as many as take so many multiply-adds (a millisecond), but no more
+#: than so many passes: where the monitor sees nothing move for 100, it ends the run.
+GRAM_SWEEPS, GRAM_STEPS, GRAM_PASSES = 30, 2_000_000, 25
 #: A column with less of its square left, once its mean is taken off, is constant.
 CONSTANT = 1e-13
 #: Steps on the intercepts of classes in a sweep: with 1 it takes 1.6 and 2.6 times as long (Reuters
@@ -58,7 +59,8 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
     """Gap-safe working sets of columns for several classes or targets; see the module."""
 
     uses_blas = True
-    most_sweeps = 2 * (SWEEPS + 1)
+    # gains are squares of steps: these are of what x is not known to
+    most_sweeps, least_gain = 2 * (SWEEPS + 1), 1e-30
     _state = (
         *WorkingSetDescent._state,
         *InTurn.turns,
@@ -182,7 +184,8 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
         self.q = np.ascontiguousarray(self._dots().T - np.outer(self.total / self.mass, sums))
         self._charge(self.set_entries)
         # to the last digit where that costs nothing
-        self.most = min(max(GRAM_SWEEPS, GRAM_STEPS // (size * size * K)), LAST_SWEEP)
+        longest = int(GRAM_PASSES * self._entries) // max(n, size * size)
+        self.most = max(GRAM_SWEEPS, min(GRAM_STEPS // (size * size * K), longest))
 
     def _dense_set(self) -> np.ndarray:
         """The columns of the set, one a row."""
