@@ -34,6 +34,12 @@ BLOCK_PAIR, SPARSE_BLOCK_PAIR, CLASS_LOSS = 0.25, 2.0, 15.0
 ITERATIONS, BLOCK_ITERATIONS, KINK_STEPS, KINK_SHARE = 6.0, 8.0, 50.0, 0.15
 #: Passes of conjugate gradients on dense data: the first, and per root of kappa.
 CG_FIRST, CG_PER_ROOT = 8.0, 4.0
+#: ... on dense least squares: an entry; passes for correlated columns over those for independent
+#: ones, without a factor (2,000 x 200, 6,000 x 350, 3,000 x 800, 1,500 x 3,000 and 900 x 9,000,
+#: neighbours of correlation .9: 65/10, 75/8, 138/16, 205/41, 47/14; five factors: 36, 46, 65, 88,
+#: 30); and where columns are more than rows (of independent ones 28 and 10 are expected, 41 and 14
+#: it took, with l2 = 1e-5 52 and 18).
+SQUARED_PAIR, HARD, WIDE_EASY = 0.75, 5.0, 1.6
 #: ... on sparse data (rcv1.subset, logistic, kappa = .1 and .25: 18 and 27).
 SPARSE_CG_FIRST, SPARSE_CG_PER_ROOT = 15.0, 20.0
 #: ... on sparse data with classes (mnist, 10 classes, l2 = 1e-4: far from done after 100), and on

@@ -6,7 +6,15 @@ import numpy as np
 
 from ..kernels.codes import MARGIN, QUADRATIC
 from ..problem import Problem
-from ..solvers.newton.size import SMALL, dual_side, small, small_classes, system_size
+from ..solvers.newton.size import (
+    SMALL,
+    dual_side,
+    easy_passes,
+    factor_price,
+    small,
+    small_classes,
+    system_size,
+)
 from ..solvers.registry import (
     able_to_extend,
     classes_by_columns,
@@ -42,6 +50,7 @@ from .constants import (
     EASY,
     EASY_PASSES,
     EASY_WITH_KINKS,
+    HARD,
     INTERIOR_STEPS,
     ITERATIONS,
     KINK_SHARE,
@@ -71,8 +80,10 @@ from .constants import (
     SPARSE_CG_PER_ROOT,
     SPARSE_PAIR,
     SPARSE_PRODUCTS,
+    SQUARED_PAIR,
     THIN,
     WELL_CONDITIONED,
+    WIDE_EASY,
     WIDE_MOST,
     WIDE_MOST_CLASSES,
     WIDE_PASSES_PER_ROOT,
@@ -263,6 +274,9 @@ def cg_is_faster(problem: Problem) -> bool:
 def cg_time(problem: Problem) -> float:
     """Nanoseconds that Newton's method with conjugate gradients may take."""
     dense, root = problem.matrix.is_dense, kappa(problem) ** 0.5
+    if dense and problem.loss.name == "squared":
+        entries = SQUARED_PAIR * problem.matrix.nnz + ROW_LOSS * problem.n + CG_CALLS
+        return squared_passes(problem) * entries
     if dense:
         most = CG_MOST if problem.n >= 2 * problem.d else CG_MOST_WIDE
         passes = min(CG_FIRST + CG_PER_ROOT * root, most)
@@ -274,6 +288,18 @@ def cg_time(problem: Problem) -> float:
         return passes * (_block_products(problem) + CG_CALLS)
     products = (PAIR if dense else SPARSE_PRODUCTS) * problem.matrix.nnz
     return passes * (products + ROW_LOSS * problem.n + CG_CALLS)
+
+
+def squared_passes(problem: Problem) -> float:
+    """Passes of conjugate gradients on dense least squares, with those that the factor costs.
+
+    The geometric mean of those for independent columns and of HARD times as many for correlated
+    ones, or as many as end with the factor.
+    """
+    wide = WIDE_EASY if problem.n < problem.d else 1.0
+    easy = min(wide * easy_passes(problem), CG_FIRST + CG_PER_ROOT * kappa(problem) ** 0.5)
+    hard = min(HARD * easy, easy + factor_price(problem) + CG_FIRST)
+    return (easy * hard) ** 0.5
 
 
 def dense_classes(problem: Problem) -> bool:
@@ -303,7 +329,7 @@ def coordinate_time(problem: Problem) -> float:
     on sparse rows wherever it is easy.
     """
     n, k, dense = problem.n, problem.n_classes or 1, problem.matrix.is_dense
-    apart = n < problem.d or not (dense or rows_meet(problem))
+    apart = not rows_meet(problem) and (n < problem.d or not dense)
     thin = problem.matrix.nnz <= THIN * n * problem.d
     easy = thin and not dense and problem.loss.gamma > 0.0 and conditioning(problem) > EASY
     if (apart or easy) and not problem.loss.blocks:

@@ -481,6 +481,39 @@ def test_a_start_worse_than_zero_is_left():
     np.testing.assert_array_equal(near.x, found.x)
 
 
+def correlated(n=2000, d=150, correlation=0.0, l2=1e-4):
+    """Least squares with neighbouring columns of a given correlation."""
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((n, d))
+    for j in range(1, d):
+        A[:, j] = correlation * A[:, j - 1] + (1.0 - correlation**2) ** 0.5 * A[:, j]
+    return ac.Problem(A, A @ rng.standard_normal(d) + rng.standard_normal(n), l2=l2)
+
+
+def test_least_squares_make_a_factor_where_the_rest_would_cost_more():
+    """Independent columns: passes as expected, no factor; correlated ones: one, and few more."""
+    easy, hard = make_solver(correlated()), make_solver(correlated(correlation=0.95))
+    expected = int(np.ceil(easy.preconditioner.easy))
+    assert easy.preconditioner.easy == hard.preconditioner.easy < 10.0
+    for solver in (easy, hard):
+        assert 1.0 < solver.preconditioner.price < 20.0
+        solver.advance(expected + 1)
+    assert easy.preconditioner.factor.size == 0 and easy.estimate < 1e-5
+    hard.advance(expected)
+    assert hard.preconditioner.factor.size > 0
+    hard.advance(12)
+    assert hard.estimate < 1e-6
+    plain = make_solver(correlated(correlation=0.95))
+    plain.preconditioner.price = np.inf
+    plain.advance(hard.passes)
+    assert plain.estimate > 100.0 * hard.estimate
+
+
+def test_least_squares_of_more_columns_than_rows_make_none():
+    assert make_solver(correlated(60, 400)).preconditioner.price == np.inf
+    assert make_solver(correlated(400, 60)).preconditioner.price < np.inf
+
+
 def test_wide_data_take_no_factor_and_many_classes_no_gigabytes():
     rng = np.random.default_rng(9)
     wide = ac.Problem(sparse.random(30, 5000, 0.01, format="csr"), rng.standard_normal(30), l2=0.1)

@@ -244,6 +244,8 @@ class NewtonCG(Solver):
         rho = _dot(self.residual, solved)
         self.direction = solved + (rho / self.rho) * v
         self.rho = rho
+        if self.quadratic and rho > 0.0:
+            self.preconditioner.note(2.0 * np.log(self.first) - np.log(rho))
         ended = t == 0.0 or self.preconditioner.first_due
         if self.quadratic:
             self.inner *= not ended

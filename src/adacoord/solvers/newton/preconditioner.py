@@ -7,14 +7,16 @@ columns beside a number for c: columns far from 0 are no harder than centred one
 
 diagonal    the variances of the columns by the curvature, summed over the classes and shared out
             among them by their curvature, + l2: columns of unequal scale are no harder either
-factor      dense data only: Cholesky of each class's own Hessian, on SAMPLE d rows or more drawn in
+factor      dense data only: Cholesky of each class's own Hessian, on 8 d rows or more drawn in
             proportion to their curvature, or on all of them: correlated columns are no harder
-            either.  H M^-1 then has eigenvalues within (1 +- 1/sqrt(SAMPLE))^2 or so
+            either.  H M^-1 then has eigenvalues within (1 +- 1/sqrt(8))^2 or so (:mod:`.size`)
 
 The diagonal comes first and follows the curvature; the factor takes its place when conjugate
 gradients have made as many passes as it costs, or WAIT times as many where :mod:`.pairs` help them,
 so that this is never more than a few times as much work as the better of the two.  The factor is
-made anew when they have done so again, and the curvature has moved.
+made anew when they have done so again, and the curvature has moved.  The squared loss has one
+system to solve: there it is made once as many passes as independent columns would take, or more,
+have shown that what is left, at the rate of their later half, costs more.
 """
 
 from __future__ import annotations
@@ -27,25 +29,16 @@ from ...problem import Problem
 from .in_blocks import sample_grams
 from .in_blocks import spread as spread_block
 from .kernels import curvature_blocks, distance, spread_columns
+from .size import EASY_NATS, easy_passes, factor_price, factor_rows
 from .systems import RIDGE, VANISHING
 
-#: Rows of the sample, in columns.
-SAMPLE = 8
 #: Dense rows that are enough for the variances of columns, to some 3 percent.
 ENOUGH = 2048
 #: The curvature has moved when the shares of the rows in it differ by this, or its sum by this
 #: factor.
 MOVED, GREW = 0.5, 4.0
-#: Multiply-adds of BLAS in the time in which conjugate gradients handle an entry of A: for one
-#: number per row (32 tables to 1e-4 and 1e-6, over the time at 20: .91 at 10, .88 at 5 and 3), and
-#: for several, which are products of matrices themselves.
-BLAS, BLAS_BLOCKS = 5.0, 10.0
-#: Multiply-adds of BLAS in the time in which an entry of A is copied and scaled for it.
-SCALED = 30
 #: Prices of the factor that conjugate gradients spend before it is made, where they keep pairs.
 WAIT = 2.0
-#: Bytes of factors that may be held.
-LARGEST = 2**28
 
 
 class Preconditioner:
@@ -53,16 +46,14 @@ class Preconditioner:
 
     def __init__(self, problem: Problem, w: np.ndarray, rng: np.random.Generator):
         self.problem, self.w, self.rng = problem, w, rng
-        n, d, classes = problem.n, problem.d, problem.n_classes or 1
-        rate = BLAS_BLOCKS if problem.loss.blocks else BLAS
-        # few rows have a share in many classes; and more rows are better while they cost little
-        self.rows = min(n, max(SAMPLE * d * classes, int(rate * n / (d + SCALED))))
-        work = (self.rows * d * (d + SCALED) + d**3 / 3) / rate
-        fits = problem.matrix.is_dense and 8 * classes * d**2 <= LARGEST
+        d = problem.d
+        self.rows = factor_rows(problem)
         #: Passes that the factor costs.
-        self.price = work / (n * d) if fits else np.inf
+        self.price = factor_price(problem)
         # pairs leave it less to do: two to three times its price was best on 15 random tables
         self.wait = 1.0 if problem.loss.blocks else WAIT
+        self.squared = problem.loss.name == "squared"
+        self.easy = easy_passes(problem) if self.squared else 0.0
         self.centre = np.zeros(d)
         self.diagonal = np.zeros((d + 1, *problem.x_shape[1:]))
         #: What is added to the Hessian where there is no l2: see :data:`.systems.RIDGE`.
@@ -70,8 +61,10 @@ class Preconditioner:
         self.factor = np.zeros((0, d, d))
         self.curvature = np.zeros(0)  # what all of it was made for
         self.spent = 1  # passes since the factor was made; what costs one is made at once
+        #: The logarithm of what the squared residual has fallen by, after each pass (squared loss).
+        self.fallen = np.zeros(0)
 
-    _state = ("centre", "diagonal", "ridge", "factor", "curvature", "spent")
+    _state = ("centre", "diagonal", "ridge", "factor", "curvature", "spent", "fallen")
 
     def state(self) -> dict:
         return {f"preconditioner_{name}": np.array(getattr(self, name)) for name in self._state}
@@ -79,16 +72,27 @@ class Preconditioner:
     def restore(self, state: dict) -> None:
         for name in self._state:
             value = state[f"preconditioner_{name}"]
-            setattr(self, name, int(value) if name == "spent" else value.copy())
+            setattr(self, name, value.copy() if value.ndim else value.item())
 
     @property
     def first_due(self) -> bool:
         """Whether there is no factor yet, and it is worth its price by now."""
-        return self.factor.size == 0 and self._affordable
+        if self.factor.size or not self.squared or self.price <= 1.0:
+            return self.factor.size == 0 and self._affordable
+        if self.fallen.size < self.easy:
+            return False
+        half = self.fallen.size // 2
+        rate = max(self.fallen[-1] - self.fallen[half - 1], 1e-3) / (self.fallen.size - half)
+        return (EASY_NATS - self.fallen[-1]) / rate >= self.price
 
     @property
     def _affordable(self) -> bool:
         return self.spent >= self.wait * self.price
+
+    def note(self, fallen: float) -> None:
+        """What a pass has brought on the squared loss."""
+        if self.factor.size == 0 and self.price < np.inf:
+            self.fallen = np.append(self.fallen, fallen)
 
     def follow(self, curvature: np.ndarray) -> int:
         """Make M for what :meth:`.expansion.Scalars.expand` says; returns the entries touched."""

@@ -1,6 +1,8 @@
-"""How large Newton's systems are, and what counts as small."""
+"""How large Newton's systems are, what counts as small, and what stands in for them costs."""
 
 from __future__ import annotations
+
+import math
 
 from ...problem import Problem
 
@@ -15,6 +17,22 @@ SMALL_CLASSES = 2**15
 #: With kinks the system is that of the (dense) rows with a curvature where these are fewer than
 #: this share of the columns.
 SIDE = 0.7
+
+#: Rows, in columns, that the factor of :mod:`.preconditioner` is made of.
+SAMPLE = 8
+#: Multiply-adds of BLAS in the time in which conjugate gradients handle an entry of A: for one
+#: number per row (32 tables to 1e-4 and 1e-6, over the time at 20: .91 at 10, .88 at 5 and 3), for
+#: the squared loss, where they have little else to do (6,000 x 350: a Gram matrix takes 14 ms, a
+#: pass .5), and for several numbers, which are products of matrices themselves.
+BLAS, BLAS_SQUARED, BLAS_BLOCKS = 5.0, 15.0, 10.0
+#: Multiply-adds of BLAS in the time in which an entry of A is copied and scaled for it.
+SCALED = 30
+#: The logarithm of what conjugate gradients reduce the squared residual by, to a gap of 1e-6 or so,
+#: and their first passes (independent columns, 2,000 x 200, 6,000 x 350, 3,000 x 800, 900 x 9,000:
+#: 10, 8, 16 and 14 passes).
+EASY_NATS, EASY_FIRST = 18.0, 2.0
+#: Bytes of such factors that may be held.
+LARGEST_FACTORS = 2**28
 
 
 def small(problem: Problem) -> bool:
@@ -51,3 +69,35 @@ def system_size(problem: Problem) -> int:
 def too_large(problem: Problem) -> bool:
     """Whether that matrix would be absurd."""
     return 8 * system_size(problem) ** 2 > LARGEST
+
+
+def factor_rows(problem: Problem) -> int:
+    """Rows that the factor of :mod:`.preconditioner` is made of."""
+    # few rows have a share in many classes; and more rows are better while they cost little
+    sample = SAMPLE * problem.d * (problem.n_classes or 1)
+    return min(problem.n, max(sample, int(_rate(problem) * problem.n / (problem.d + SCALED))))
+
+
+def factor_price(problem: Problem) -> float:
+    """Passes of conjugate gradients that it costs; inf where there is none."""
+    n, d = problem.n, problem.d
+    fits = problem.matrix.is_dense and 8 * (problem.n_classes or 1) * d**2 <= LARGEST_FACTORS
+    if not fits or (n < d and problem.loss.name == "squared"):  # there Newton's system is n x n
+        return math.inf
+    return (factor_rows(problem) * d * (d + SCALED) + d**3 / 3) / _rate(problem) / (n * d)
+
+
+def easy_passes(problem: Problem) -> float:
+    """Passes of conjugate gradients on the squared loss if columns were independent.
+
+    The roots of the extreme eigenvalues are 1 +- sqrt(q) then, q = d/n (or n/d), so that the
+    residual falls by sqrt(q) a pass (Marchenko and Pastur).
+    """
+    q = min(problem.n, problem.d) / max(problem.n, problem.d)
+    return EASY_FIRST + EASY_NATS / max(-math.log(q), 0.05)
+
+
+def _rate(problem: Problem) -> float:
+    if problem.loss.blocks:
+        return BLAS_BLOCKS
+    return BLAS_SQUARED if problem.loss.name == "squared" else BLAS
