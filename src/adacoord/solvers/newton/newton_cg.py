@@ -10,7 +10,8 @@ Line        A s is the sum of the products that made s, so that a trial costs O(
             A (:mod:`adacoord.linalg.line_search`)
 Intercept   one more coordinate without a penalty; data are never centred, the preconditioner is
 Squared     P is its own model: x takes each step of conjugate gradients as it is made, and there
-            is no end to them; the residual is computed anew every RESYNC passes
+            is no end to them; the residual is computed anew every RESYNC passes, and kept
+            orthogonal to the first ones (:mod:`.residuals`)
 Far         from the optimum products are with a float32 copy of long dense rows (:mod:`.single`);
             where the gap is below EXACT, with A again, and z is computed anew
 Multinomial A V, then w (P (AV) - P sum_k P_k (AV)_k) for each row, then A': products of matrices
@@ -35,6 +36,7 @@ from .in_blocks import hessian
 from .kernels import hessian_blocks
 from .pairs import Pairs
 from .preconditioner import Preconditioner
+from .residuals import Residuals
 from .single import SingleCopy, worth_it
 
 #: Passes between two computations of A x.  Conjugate gradients forget a little of what they know
@@ -95,6 +97,7 @@ class NewtonCG(Solver):
         self.residual, self.direction = np.zeros_like(self.point), np.zeros_like(self.point)
         self.moved = self._unmoved()  # A step
         self.pairs = Pairs(problem, self.point.size)
+        self.residuals = Residuals(problem, self.point.size)
         self.ended = False  # whether the step is to be taken
         self.offered = False  # whether x and y are those of the step so far
         self.behind = np.inf  # the estimate where the step begins
@@ -127,12 +130,13 @@ class NewtonCG(Solver):
         return float(self.point[-1] + self.step[-1] if self.offered else self.point[-1])
 
     def state(self):
-        return super().state() | self.preconditioner.state() | self.pairs.state()
+        parts = self.preconditioner, self.pairs, self.residuals
+        return super().state() | parts[0].state() | parts[1].state() | parts[2].state()
 
     def restore(self, state):
-        self.preconditioner.restore(state)
-        self.pairs.restore(state)
-        others = ("preconditioner_", "pairs_")
+        for part in (self.preconditioner, self.pairs, self.residuals):
+            part.restore(state)
+        others = ("preconditioner_", "pairs_", "residuals_")
         super().restore({k: v for k, v in state.items() if not k.startswith(others)})
         self._at = None
 
@@ -232,6 +236,7 @@ class NewtonCG(Solver):
         bend = _dot(v, hv)
         t = self.rho / bend if bend > 0.0 else 0.0
         self.residual -= t * hv
+        self.residuals.leave_out(self.residual)
         self.inner += 1
         av *= t
         if self.quadratic:
@@ -245,6 +250,7 @@ class NewtonCG(Solver):
         self.direction = solved + (rho / self.rho) * v
         self.rho = rho
         if self.quadratic and rho > 0.0:
+            self.residuals.note(self.residual, solved, rho)
             self.preconditioner.note(2.0 * np.log(self.first) - np.log(rho))
         ended = t == 0.0 or self.preconditioner.first_due
         if self.quadratic:
@@ -286,13 +292,19 @@ class NewtonCG(Solver):
         return self.pairs.solve(r, self.preconditioner.solve)
 
     def _begin(self):
-        """Conjugate gradients from the gradient on."""
+        """Conjugate gradients from the gradient on: at the point itself, for the squared loss."""
+        if self.quadratic and self.first >= 0.0:
+            self._predict()
+            self.operations += self.product
+            self._differentiate()
         self.operations += self.preconditioner.follow(self._expanded()[3])
         self.step, self.moved = np.zeros_like(self.point), self._unmoved()
         self.residual = -self.gradient
         self.pairs.begin()
         self.direction = self._precondition(self.residual)
         self.rho = _dot(self.residual, self.direction)
+        self.residuals.begin()
+        self.residuals.note(self.residual, self.direction, self.rho)
         size = np.sqrt(max(self.rho, 0.0))
         self.first = size if self.first < 0.0 else self.first
         if self.first > 0.0:
@@ -316,6 +328,7 @@ class NewtonCG(Solver):
             if self.quadratic:
                 self._differentiate()
                 self.residual = -self.gradient
+                self.residuals.begin()  # what it has of them is true
         if self.quadratic:
             self.y, self.gradient = self._expanded()[1], -self.residual
             self._estimate(self.gradient)

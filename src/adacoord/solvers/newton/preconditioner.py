@@ -6,7 +6,11 @@ column per class for the multinomial loss.  With an intercept, H in the coordina
 columns beside a number for c: columns far from 0 are no harder than centred ones.  There M is
 
 diagonal    the variances of the columns by the curvature, summed over the classes and shared out
-            among them by their curvature, + l2: columns of unequal scale are no harder either
+            among them by their curvature, + l2: columns of unequal scale are no harder either.
+            With WIDE times as many columns as rows the same number for all: steps then stay
+            combinations of the rows, on which H is far from l2 (300 x 2,400, squared, scales from 1
+            to 1e-3: 117 -> 39 passes to 1e-6; 400 x 3,000, huber 103 -> 52, Poisson 129 -> 87,
+            logistic 60 -> 57)
 factor      dense data only: Cholesky of each class's own Hessian, on 8 d rows or more drawn in
             proportion to their curvature, or on all of them: correlated columns are no harder
             either.  H M^-1 then has eigenvalues within (1 +- 1/sqrt(8))^2 or so (:mod:`.size`)
@@ -16,7 +20,8 @@ gradients have made as many passes as it costs, or WAIT times as many where :mod
 so that this is never more than a few times as much work as the better of the two.  The factor is
 made anew when they have done so again, and the curvature has moved.  The squared loss has one
 system to solve: there it is made once as many passes as independent columns would take, or more,
-have shown that what is left, at the rate of their later half, costs more.
+have shown that what is left, at the rate of their later half, costs more; on more columns than
+rows, which stall on the way, when they have cost as much.
 """
 
 from __future__ import annotations
@@ -34,6 +39,8 @@ from .systems import RIDGE, VANISHING
 
 #: Dense rows that are enough for the variances of columns, to some 3 percent.
 ENOUGH = 2048
+#: Columns per row from which on their scales do not matter.
+WIDE = 2
 #: The curvature has moved when the shares of the rows in it differ by this, or its sum by this
 #: factor.
 MOVED, GREW = 0.5, 4.0
@@ -79,6 +86,8 @@ class Preconditioner:
         """Whether there is no factor yet, and it is worth its price by now."""
         if self.factor.size or not self.squared or self.price <= 1.0:
             return self.factor.size == 0 and self._affordable
+        if self.problem.n < self.problem.d:
+            return self.spent >= self.price
         if self.fallen.size < self.easy:
             return False
         half = self.fallen.size // 2
@@ -137,12 +146,16 @@ class Preconditioner:
 
     def _scale(self, rows: np.ndarray) -> None:
         m, d, held = self.problem.matrix, self.problem.d, self.diagonal[-1]
-        if m.by_columns:
+        wide = WIDE * self.problem.n <= d and self.problem.penalty.l2 > 0.0
+        if wide:  # no pass over the data for one number
+            mean = (rows @ m.squared_norms / np.sum(rows) - self.centre @ self.centre) / d
+            spread = np.full(d, max(mean, 0.0) * np.sum(rows))
+        elif m.by_columns:
             spread, seen = np.zeros(d), np.zeros(d)
             spread_columns(*m.columns.arrays, rows, self.centre, spread, seen)
         else:
             spread, seen = m.gather(spread_block, self.centre, rows=(rows,))[1]
-        if not m.is_dense:
+        if not (wide or m.is_dense):
             spread += np.maximum(np.sum(rows) - seen, 0.0) * np.square(self.centre)
         self.diagonal[:-1] = np.multiply.outer(spread, held / np.sum(held))
         self._regularise(self.diagonal[:-1])

@@ -82,7 +82,7 @@ def factor_price(problem: Problem) -> float:
     """Passes of conjugate gradients that it costs; inf where there is none."""
     n, d = problem.n, problem.d
     fits = problem.matrix.is_dense and 8 * (problem.n_classes or 1) * d**2 <= LARGEST_FACTORS
-    if not fits or (n < d and problem.loss.name == "squared"):  # there Newton's system is n x n
+    if not fits:
         return math.inf
     return (factor_rows(problem) * d * (d + SCALED) + d**3 / 3) / _rate(problem) / (n * d)
 
