@@ -82,10 +82,9 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         return self._everything  # g is not a sum over columns: all of it is looked at
 
     def _members(self, units):
-        if units.size == 0:
-            return np.empty(0, dtype=np.int64)
-        parts = [self.members[self.pointers[g] : self.pointers[g + 1]] for g in units]
-        return np.concatenate(parts)
+        starts, sizes = self.pointers[units], self.pointers[units + 1] - self.pointers[units]
+        ends = np.cumsum(sizes)
+        return self.members[np.arange(sizes.sum()) + np.repeat(starts - ends + sizes, sizes)]
 
     def _set_average(self):
         columns = self._members(self.set)
