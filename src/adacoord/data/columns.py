@@ -186,12 +186,14 @@ class ColumnMatrix(Matrix):
 
     def tdot(self, v: np.ndarray) -> np.ndarray:
         """A' v, in float64."""
-        from ..kernels.columns import column_dots
+        from ..kernels.rows import matvec
 
         if v.ndim > 1:
             return self._across(v) if self.is_dense else super().tdot(v)
-        out, d = np.empty(self.shape[1]), self.shape[1]
-        column_dots(*self.columns.arrays, np.arange(d), np.ascontiguousarray(v, np.float64), out)
+        out = np.empty(self.shape[1])
+        # columns in turn need no prefetching (words of 5,000 x 10,000: .14 -> .09 ms, 10,000 x 500
+        # dense: 1.07 -> .92)
+        matvec(*self.columns.arrays, np.ascontiguousarray(v, np.float64), out)
         return out
 
     def _across(self, v: np.ndarray) -> np.ndarray:
