@@ -36,7 +36,7 @@ from .working_set import WorkingSetDescent
 MOST = 2**25
 #: Multiply-adds of BLAS that take the time of an entry of A in a sweep; steps of Newton's method on
 #: a support, and what each costs for each number of its matrix beside the factor, in entries.
-BLAS, STEPS, OVERHEAD = 15, 2, 5
+BLAS, STEPS, OVERHEAD = 15, 4, 5
 #: Matrices of the size of a support that these steps hold.
 MATRICES = 6
 
@@ -76,7 +76,9 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         return np.bincount(index, self.column_sizes, m).astype(np.int64)
 
     def _support(self):
-        return self.problem.penalty.norms(self.point) > 0.0
+        there = np.zeros(self.bounds.size, dtype=bool)
+        there[self.index[self.point != 0.0]] = True
+        return there
 
     def _set_columns(self):
         return self._everything  # g is not a sum over columns: all of it is looked at
