@@ -162,12 +162,22 @@ class ColumnMatrix(Matrix):
         return self.columns.data.shape[0]
 
     @cached_property
-    def squared_norms(self) -> np.ndarray:
-        from ..kernels.columns import row_squares
+    def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Squares of rows, and of columns with their sums: the data are read once for all."""
+        from ..kernels.columns import both_moments
 
-        out = np.zeros(self.shape[0])
-        row_squares(*self.columns.arrays, out)
+        n, d = self.shape
+        out = np.zeros(n), np.empty(d), np.empty(d)
+        both_moments(*self.columns.arrays, *out)
         return out
+
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        return self._moments[0]
+
+    @cached_property
+    def column_moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.columns.sizes, *self._moments[1:]
 
     def dot(self, x: np.ndarray) -> np.ndarray:
         """A x, in float64: the columns where x is not zero."""
