@@ -17,8 +17,8 @@ import numpy as np
 from ...linalg.cholesky import Cholesky
 
 #: Steps at most, and halvings of one; a whole step of this share of the first, or of g, is the
-#: last: what is left after it is about the square of that.  (Words, 490 columns: 2.7e-11 of 0.12,
-#: then 2.9e-20, which no value shows: 2 factors and 24 halvings for nothing.)
+#: last: what is left after it is about the square of that.  (Words, 435 columns: 2.7e-11 of 0.12,
+#: then 2.9e-20, which no value shows: a factor and 12 halvings for nothing.)
 STEPS, HALVINGS, LAST, LITTLE = 10, 12, 1e-5, 1e-9
 #: Of the decrease that the slope promises (Armijo).
 PROMISED = 1e-4
