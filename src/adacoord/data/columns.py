@@ -162,12 +162,22 @@ class ColumnMatrix(Matrix):
         return self.columns.data.shape[0]
 
     @cached_property
-    def squared_norms(self) -> np.ndarray:
-        from ..kernels.columns import row_squares
+    def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Squares of rows, and of columns with their sums: the data are read once for all."""
+        from ..kernels.columns import both_moments
 
-        out = np.zeros(self.shape[0])
-        row_squares(*self.columns.arrays, out)
+        n, d = self.shape
+        out = np.zeros(n), np.empty(d), np.empty(d)
+        both_moments(*self.columns.arrays, *out)
         return out
+
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        return self._moments[0]
+
+    @cached_property
+    def column_moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.columns.sizes, *self._moments[1:]
 
     def dot(self, x: np.ndarray) -> np.ndarray:
         """A x, in float64: the columns where x is not zero."""
@@ -186,12 +196,14 @@ class ColumnMatrix(Matrix):
 
     def tdot(self, v: np.ndarray) -> np.ndarray:
         """A' v, in float64."""
-        from ..kernels.columns import column_dots
+        from ..kernels.rows import matvec
 
         if v.ndim > 1:
             return self._across(v) if self.is_dense else super().tdot(v)
-        out, d = np.empty(self.shape[1]), self.shape[1]
-        column_dots(*self.columns.arrays, np.arange(d), np.ascontiguousarray(v, np.float64), out)
+        out = np.empty(self.shape[1])
+        # columns in turn need no prefetching (words of 5,000 x 10,000: .14 -> .09 ms, 10,000 x 500
+        # dense: 1.07 -> .92)
+        matvec(*self.columns.arrays, np.ascontiguousarray(v, np.float64), out)
         return out
 
     def _across(self, v: np.ndarray) -> np.ndarray:

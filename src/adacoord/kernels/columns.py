@@ -56,13 +56,19 @@ def moments(colptr, rows, data, columns, h, squares, sums):
 
 
 @jit(fastmath=FAST)
-def row_squares(colptr, rows, data, out):
-    """out_i += |a_i|^2, in float64."""
+def both_moments(colptr, rows, data, norms, squares, sums):
+    """norms_i += |a_i|^2, squares_j = |A^j|^2 and sums_j = sum_i a_ij, in float64."""
     for j in range(np.uint64(colptr.shape[0] - 1)):
         start, stop = colptr[j], colptr[j + np.uint64(1)]
+        square, total = 0.0, 0.0
         for e in range(start, stop):
             i = e - start if rows is None else rows[e]
-            out[i] += np.float64(data[e]) * np.float64(data[e])
+            value = np.float64(data[e])
+            norms[i] += value * value
+            square += value * value
+            total += value
+        squares[j] = square
+        sums[j] = total
 
 
 @jit(fastmath=FAST)

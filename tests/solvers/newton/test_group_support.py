@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adacoord.solvers.newton import group_support
 from adacoord.solvers.newton.group_support import group_newton
 
 
@@ -46,3 +47,20 @@ def test_the_minimum_where_no_group_goes(l2):
         g + B @ (new - x) + l2 * new + (thresholds / np.where(norms > 0, norms, 1.0))[index] * new
     )
     assert np.abs(slope).max() < 1e-6
+
+
+def test_no_factor_for_what_rounding_hides(monkeypatch):
+    B, g, x, index, _ = make(3)
+    thresholds, g = np.full(8, 0.05), 0.1 * g
+    best = x
+    for _ in range(3):  # to where no value shows what is missing
+        best, g = (
+            (new := group_newton(B, g, best, index, thresholds, 0.0, 0.3)),
+            g + B @ (new - best),
+        )
+    factors, factor = [], group_support.Cholesky
+    monkeypatch.setattr(group_support, "Cholesky", lambda H: factors.append(1) or factor(H))
+    near = best + 1e-7
+    found = group_newton(B, g + B @ (near - best), near, index, thresholds, 0.0, 0.3)
+    assert len(factors) == 1
+    np.testing.assert_allclose(found, best, atol=1e-12)

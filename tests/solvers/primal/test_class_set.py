@@ -331,3 +331,26 @@ def test_bad_targets():
         ac.Problem(A, np.ones((4, 2)), l1=[1.0, 2.0])
     with pytest.raises(ValueError, match='solver="apdc" takes no groups'):
         ac.solve(ac.Problem(A, np.arange(8.0).reshape(4, 2), l21=1.0), "apdc")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gram_matrix_of_a_smaller_set_is_a_part(weighted, dtype, monkeypatch):
+    rng = np.random.default_rng(1)
+    A, b = rng.standard_normal((40, 9)).astype(dtype), rng.standard_normal((40, 3))
+    w = rng.random(40) if weighted else None
+    problem = ac.Problem(A, b, l21=0.01, intercept=True, sample_weight=w)
+    solver, weight = ClassWorkingSet(problem, rng), np.full(40, 1.0) if w is None else w
+    solver._linearise()
+    made, dense = [], ClassWorkingSet._dense_set
+    monkeypatch.setattr(
+        ClassWorkingSet, "_dense_set", lambda self: made.append(self.set.size) or dense(self)
+    )
+    for size, columns in enumerate((range(9), [1, 4, 8], [4, 8], [4, 5])):
+        solver.set = np.array(columns)
+        made.clear()
+        solver._by_gram()
+        assert len(made) == (2 if size in (0, 3) else 1)  # q always wants them
+        part = A[:, solver.set] - weight @ A[:, solver.set] / weight.sum()
+        right = part.T @ (weight[:, None] * part) / 40
+        np.testing.assert_allclose(solver.gram, right, rtol=1e-12, atol=1e-14)

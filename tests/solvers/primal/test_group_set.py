@@ -226,6 +226,18 @@ def test_groups_too_large_for_a_gram_matrix(monkeypatch):
     assert found.primal == pytest.approx(ac.solve(problem, tol=1e-9).primal, rel=1e-8)
 
 
+def test_columns_and_support_of_groups_in_any_order():
+    rng = np.random.default_rng(4)
+    A, labels = rng.standard_normal((20, 30)), rng.permutation(np.arange(30) % 7)
+    solver = GroupWorkingSet(ac.Problem(A, A[:, 0], l21=0.1, groups=labels), rng)
+    index = solver.problem.penalty.index
+    for units in (np.array([], dtype=np.int64), np.array([5]), np.array([6, 0, 3])):
+        wanted = [j for g in units for j in np.flatnonzero(index == g)]
+        assert solver._members(units).tolist() == wanted
+    solver.point[:] = np.where(index == 2, 1e-200, 0.0)  # whose square is 0
+    assert np.flatnonzero(solver._support()).tolist() == [2]
+
+
 def correlated(loss, is_sparse, **how):
     """Columns that have most in common: sweeps crawl."""
     rng = np.random.default_rng(2)

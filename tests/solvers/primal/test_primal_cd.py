@@ -10,7 +10,7 @@ from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 import adacoord as ac
 from adacoord.auto.rule import choose_large
 from adacoord.data.matrix import as_matrix
-from adacoord.kernels.columns import column_dots, combine, moments, row_squares
+from adacoord.kernels.columns import both_moments, column_dots, combine, moments
 from adacoord.problem.column_penalty import ColumnPenalty
 from adacoord.problem.losses import LOSSES, get_loss
 from adacoord.sampling.frequencies import LEAST, MOST, schedule
@@ -81,10 +81,14 @@ def test_columns(storage, dtype):
         np.testing.assert_allclose(squares[some], full @ A[:, some] ** 2, rtol=1e-12)
         np.testing.assert_allclose(sums[some], full @ A[:, some], rtol=1e-12, atol=1e-14)
         assert np.isnan(np.delete(squares, some)).all()
-    norms = np.zeros(23)
-    row_squares(*arrays, norms)
+    norms, squares, sums = np.zeros(23), np.full(11, np.nan), np.full(11, np.nan)
+    both_moments(*arrays, norms, squares, sums)
     np.testing.assert_allclose(norms, (A**2).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(squares, (A**2).sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(sums, A.sum(axis=0), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(matrix.squared_norms, norms, rtol=1e-12)
+    for found, right in zip(matrix.column_moments[1:], (squares, sums), strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-13)
 
 
 def model(n=30, d=12, intercept=True, seed=0):

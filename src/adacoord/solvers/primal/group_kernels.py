@@ -16,8 +16,10 @@ from ...kernels.jit import FAST, jit
 from ...kernels.rows import row_dot
 from .kernels import _add
 
-#: Proximal steps on B at most, and the share of the first that ends them.
-STEPS, ENOUGH = 100, 1e-3
+#: Proximal steps on B at most, and the share of the first that ends them (500 x 5,000 in groups of
+#: 10 at the 50th part, two draws, in CPU ms: 86 and 61 with 1e-3, 78 and 56 with this; with
+#: 3e-2 and more it takes more sweeps).
+STEPS, ENOUGH = 100, 1e-2
 
 
 @jit(fastmath=FAST)

@@ -76,16 +76,17 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         return np.bincount(index, self.column_sizes, m).astype(np.int64)
 
     def _support(self):
-        return self.problem.penalty.norms(self.point) > 0.0
+        there = np.zeros(self.bounds.size, dtype=bool)
+        there[self.index[self.point != 0.0]] = True
+        return there
 
     def _set_columns(self):
         return self._everything  # g is not a sum over columns: all of it is looked at
 
     def _members(self, units):
-        if units.size == 0:
-            return np.empty(0, dtype=np.int64)
-        parts = [self.members[self.pointers[g] : self.pointers[g + 1]] for g in units]
-        return np.concatenate(parts)
+        starts, sizes = self.pointers[units], self.pointers[units + 1] - self.pointers[units]
+        ends = np.cumsum(sizes)
+        return self.members[np.arange(sizes.sum()) + np.repeat(starts - ends + sizes, sizes)]
 
     def _set_average(self):
         columns = self._members(self.set)
@@ -196,5 +197,6 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
             gram = np.zeros((support.size, support.size))
             arrays = part.indptr.astype(np.uint64), part.indices.astype(rows.dtype), part.data
             sparse_gram(*arrays, np.broadcast_to(self.h, n).copy(), gram)
-        sums = self.sums[support]
-        return gram - np.multiply.outer(sums, sums / self.mass)
+        if self.problem.intercept:  # else sums are 0 (490 columns: 1.7 of 4.2 ms)
+            gram -= np.multiply.outer(self.sums[support], self.sums[support] / self.mass)
+        return gram

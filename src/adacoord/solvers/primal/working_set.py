@@ -230,6 +230,8 @@ class WorkingSetDescent(ColumnDescent):
 
     def _hold(self, distance: np.ndarray | None = None) -> None:
         """Have the columns of the set, and the nearest others."""
+        if self.columns.held is None:
+            return
         wanted, matrix = self._members(self.set), self.problem.matrix
         if self.columns.has(wanted):
             return
