@@ -310,6 +310,19 @@ def test_several_classes(seed):
         )
 
 
+@pytest.mark.parametrize("seed", [1, 5, 16, 26])
+def test_several_classes_on_columns_of_many_sizes(seed):
+    """Models that sweeps alone do not solve: 1,000 passes once ended at a gap of 1."""
+    rng = np.random.default_rng(seed)
+    n, d, k = 26, 7, 4
+    A = rng.integers(-2, 3, (n, d)) * 10.0 ** rng.uniform(1, 5, d) + rng.choice([0, 1e3])
+    A[:, 5], A[:, 6] = A[:, 0], -A[:, 1]
+    l1 = l2 = np.where(np.arange(d) % 3 == 2, 0.03, 0.003)
+    problem = ac.Problem(A, rng.integers(0, k, n), "multinomial", l1, l2, intercept=True)
+    result = ac.solve(problem, tol=1e-9, max_passes=60)
+    assert result.converged and result.solver == "lbfgs"
+
+
 def wide(name):
     """More columns move than a Gram matrix is made of: sweeps along the columns."""
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ from scipy import optimize, sparse
 
 from ...data.columns import as_scipy
 from ..base import Solver, start_point
-from .bounded import FIRST, ROUNDS, damped, search, solve_model
+from .bounded import FIRST, PATIENCE, ROUNDS, damped, search, solve_model
 from .expansion import expansion
 
 #: Iterations of a pass, and the steps that are remembered.
@@ -34,7 +34,7 @@ class BoundedClasses(Solver):
     name = "lbfgs"
     uses_blas = True
     check_cost = 0.1
-    _state = ("up", "down", "c", "value", "idle", "stuck", "damping")
+    _state = ("up", "down", "c", "value", "idle", "stuck", "damping", "unsolved")
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
@@ -67,7 +67,8 @@ class BoundedClasses(Solver):
         self.losses = expansion(problem)
         A = as_scipy(problem.matrix)
         self.A = A if problem.matrix.is_dense else sparse.csc_array(A)
-        self.value, self.idle, self.stuck, self.damping = np.inf, 0, False, FIRST
+        self.value, self.idle, self.stuck = np.inf, 0, False
+        self.damping, self.unsolved = FIRST, 0
 
     @property
     def x(self):
@@ -151,8 +152,9 @@ class BoundedClasses(Solver):
             laid_out(lambda k, J, a=a: a[J], lambda k, end=end: end)
             for a, end in zip(by_column, ends, strict=True)
         ]
-        before, slopes = v.copy(), r.copy()
-        solve_model(H, r, v, *given, ROUNDS)
+        before, slopes, thorough = v.copy(), r.copy(), self.unsolved >= PATIENCE
+        solved = solve_model(H, r, v, *given, ROUNDS, thorough)
+        self.unsolved = 0 if solved and not thorough else self.unsolved + 1
         after, dc = x.copy(), np.zeros_like(self.c)
         for k, J in enumerate(chosen):
             part = v[sizes[k] : sizes[k + 1]]
