@@ -17,7 +17,7 @@ from scipy import optimize, sparse
 
 from ...data.columns import as_scipy
 from ..base import Solver, start_point
-from .bounded import FIRST, PATIENCE, ROUNDS, damped, search, solve_model
+from .bounded import DAMPED, FIRST, PATIENCE, ROUNDS, damped, own_squares, search, solve_model
 from .expansion import expansion
 
 #: Iterations of a pass, and the steps that are remembered.
@@ -65,6 +65,7 @@ class BoundedClasses(Solver):
         )
         self.bounds = optimize.Bounds(lows, highs)
         self.losses = expansion(problem)
+        self.squares = own_squares(problem, self.losses.w)
         A = as_scipy(problem.matrix)
         self.A = A if problem.matrix.is_dense else sparse.csc_array(A)
         self.value, self.idle, self.stuck = np.inf, 0, False
@@ -132,8 +133,6 @@ class BoundedClasses(Solver):
                 rows, columns = slice(*sizes[k : k + 2]), slice(*sizes[m : m + 2])
                 H[rows, columns] = block
                 H[columns, rows] = block.T
-        corner = np.einsum("ii->i", H)
-        corner += self.damping * np.maximum(corner, 1e-3 * corner.max(initial=0.0))
         total, ends = p.sum(axis=0), (0.0, 0.0, -np.inf, np.inf)
         by_column = problem.penalty.by_column(problem.d)
 
@@ -152,6 +151,9 @@ class BoundedClasses(Solver):
             laid_out(lambda k, J, a=a: a[J], lambda k, end=end: end)
             for a, end in zip(by_column, ends, strict=True)
         ]
+        curvature = float(np.mean(w @ (probability * (1.0 - probability))))
+        own = laid_out(lambda k, J: self.squares[J], lambda k: w.sum())
+        np.einsum("ii->i", H)[:] += self.damping * curvature / w.sum() * own
         before, slopes, thorough = v.copy(), r.copy(), self.unsolved >= PATIENCE
         solved = solve_model(H, r, v, *given, ROUNDS, thorough)
         self.unsolved = 0 if solved and not thorough else self.unsolved + 1
@@ -167,8 +169,9 @@ class BoundedClasses(Solver):
         t, new = search(
             lambda t: self.losses.expand(z + t * dz)[0], penalty, x, after, value + old, promised
         )
+        if t > 0.0 or self.damping == DAMPED:  # else more of it may help
+            self._note(value + old)
         self.damping = damped(self.damping, t)
-        self._note(value + old)
         self.c = self.c + t * dc
         split = self.threshold > 0.0
         self.up = np.where(split, np.maximum(new, 0.0), new)
