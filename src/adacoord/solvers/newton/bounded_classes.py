@@ -5,8 +5,9 @@ Problem     min P(X, c) for the multinomial loss, g(X) = sum_jk l1_j |x_jk| + l2
 Variables   x = p - m with p, m >= 0 where there is an l1, which is l1 (p + m) then: smooth under
             bounds, for the method of Byrd, Lu, Nocedal and Zhu (1995) as SciPy has it
 A pass      is up to ITERATIONS of its iterations, with a memory of its own; or, where no more than
-            MOST coefficients are away from their kinks and bounds and these are few, or lower P no
-            more, a Newton step on those as in :mod:`.bounded`: P alone leaves half of the digits
+            MOST_CLASSES coefficients are away from their kinks and bounds and these are few, or
+            lower P no more, a Newton step on those as in :mod:`.bounded`: P alone leaves half of
+            the digits
 Stops       never: the monitor does; ``stuck`` where nothing lowers P any more.
 """
 
@@ -19,13 +20,14 @@ from ...data.columns import as_scipy
 from ..base import Solver, start_point
 from .bounded import DAMPED, FIRST, PATIENCE, ROUNDS, damped, own_squares, search, solve_model
 from .expansion import expansion
+from .size import MOST_CLASSES
 
 #: Iterations of a pass, and the steps that are remembered.
 ITERATIONS, MEMORY = 100, 30
 #: Passes without progress after which there is none to be had.
 IDLE = 3
-#: Coefficients of a Newton step; and those for which it is cheaper than L-BFGS-B from the start.
-MOST, FEW = 2000, 300
+#: Coefficients for which a Newton step is cheaper than L-BFGS-B from the start.
+FEW = 300
 
 
 class BoundedClasses(Solver):
@@ -103,7 +105,7 @@ class BoundedClasses(Solver):
         self.operations += 2 * problem.matrix.nnz
         free = self._free(x, u)
         count = int(np.count_nonzero(free))
-        if count <= FEW or (self.idle and count <= MOST):
+        if count <= FEW or (self.idle and count <= MOST_CLASSES):
             self._newton(value, u, p, free)
         else:
             self._quasi_newton()

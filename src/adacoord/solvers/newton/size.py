@@ -16,6 +16,9 @@ SMALL_CLASSES = 2**15
 #: this share of the columns.
 SIDE = 0.7
 
+#: Coefficients of several classes that a Newton step takes at once, whatever the penalty.
+MOST_CLASSES = 2000
+
 
 def small(problem: Problem) -> bool:
     """Whether the problem is solved to the last digit by :mod:`.small`."""
@@ -28,6 +31,13 @@ def small_classes(problem: Problem) -> bool:
     little = problem.n * problem.d * (problem.n_classes or 1) <= SMALL_CLASSES
     simple = problem.loss.blocks and not problem.matrix.blocked
     return simple and little and system_size(problem) <= 400
+
+
+def newton_on_classes(problem: Problem) -> bool:
+    """Whether the coefficients of several classes are few enough for :mod:`.bounded_classes`."""
+    if problem.matrix.blocked or problem.penalty.grouped or not problem.loss.simplex:
+        return False
+    return problem.d * (problem.n_classes or 1) <= MOST_CLASSES
 
 
 def dual_side(problem: Problem) -> bool:
