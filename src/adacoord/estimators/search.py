@@ -235,7 +235,7 @@ def _never_wrong(problem: Problem):
     b = problem.b if problem.weights is None else problem.b[problem.weights > 0.0]
     side = b[0]
     if problem.loss.blocks:
-        side = np.where(np.arange(problem.n_classes) == side, 1.0, -1.0)
+        side = np.where(np.arange(problem.x_shape[1]) == side, 1.0, -1.0)
     return SimpleNamespace(
         x=problem.null_point,
         intercept=NEVER_WRONG * side,
