@@ -69,6 +69,33 @@ def test_a_wrong_pick_is_put_right(pick):
     assert result.primal == pytest.approx(ac.solve(problem, "acf").primal, rel=2e-6)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_of_several_classes_that_crawl_are_left_to_newton(seed):
+    """Columns of many sizes, and classes that they separate: once 1,000 passes, and gaps of 0.1."""
+    rng = np.random.default_rng(seed)
+    n, d, k = 20, 5, 4
+    A = rng.standard_normal((n, d)) * 10.0 ** np.array([3, 1, 4, 2, -1])
+    b = np.r_[:k, rng.integers(0, k, n - k)]
+    problem = ac.Problem(A, b, "multinomial", l1=1e-2, intercept=True)
+    result = ac.solve(problem, tol=1e-6, max_passes=200)
+    assert result.converged and result.solver == "lbfgs"
+    assert result.history.switched == Switch(100, "acf", "lbfgs")
+    with pytest.warns(ac.ConvergenceWarning):  # who asks for it by name gets it
+        assert ac.solve(problem, "acf", tol=1e-6, max_passes=200).solver == "acf"
+
+
+@pytest.mark.parametrize("penalty", [{"l2": 1e-6}, {"l1": 1e-6}, {}])
+def test_several_classes_with_a_sign_are_newtons_where_coefficients_are_few(penalty):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 6)) * 10.0 ** rng.uniform(-2, 2, 6)
+    b = np.arange(40) % 3
+    problem = ac.Problem(A, b, "multinomial", positive=True, intercept=True, **penalty)
+    result = ac.solve(problem, tol=1e-6, max_passes=100)
+    assert result.converged and result.solver == "lbfgs" and (result.x >= 0.0).all()
+    if penalty:
+        assert result.primal <= ac.solve(problem, "apdc", max_passes=10**5).primal * (1 + 1e-6)
+
+
 def test_the_other_way_round(pick, monkeypatch):
     monkeypatch.setattr(rules, "newton_cg_can", lambda problem: False)
     problem = tall_problem()

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import adacoord as ac
 from adacoord.estimators import __all__ as NAMES
+from adacoord.estimators.columns import deviations
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +109,25 @@ def test_standardize_weighs_the_rows(rows):
     found = ac.Lasso(0.1, standardize=True, tol=1e-10).fit(X, y, sample_weight=w)
     fewer = ac.Lasso(0.1, standardize=True, tol=1e-10).fit(X[50:], y[50:])
     np.testing.assert_allclose(found.coef_, fewer.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array])
+def test_deviations_of_sparse_columns_are_those_of_dense_ones(form):
+    """Constant columns have none, whatever the weights: no variance of rounding, nor below 0."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 200))
+        constant = np.tile([5.0, 1.0, 0.1, 1e-6, 0.0, 3e5], (n, 1))
+        t = rng.standard_normal((n, 3)) * (1.0, 1.0, 0.0)
+        t[: n // 3, 2] = 1.0
+        X = np.column_stack([constant, t[:, 0], t[:, 1] + 1e3, t[:, 2]])
+        X = X.astype(rng.choice([np.float32, np.float64]))
+        w = np.where(rng.random(n) < 0.3, 0.0, rng.exponential(size=n))
+        w[0] = 1.0
+        for weights in (None, w):
+            dense = deviations(X, weights)
+            assert (dense[:6] == 1.0).all()
+            np.testing.assert_allclose(deviations(form(X), weights), dense, rtol=1e-9)
 
 
 def test_standardize_of_float32_keeps_its_certificate(rows):

@@ -412,6 +412,23 @@ def test_the_paths_certificates_hold():
             assert value - best <= model.path_gaps_[f, 0, j] * value * (1.0 + 1e-6)
 
 
+@pytest.mark.parametrize("more", [{}, {"penalty_factor": [1.0, 0.1, 2.0]}, {"bounds": (0.1, 2)}])
+def test_a_fold_with_one_of_several_classes(more):
+    """Its intercepts grow for ever: 1,000 passes for each C, and no gap."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 3)), np.r_[np.zeros(20, int), np.arange(20) % 3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ac.ConvergenceWarning)
+        model = ac.LogisticRegressionCV(
+            Cs=[0.1, 1.0], l1_ratios=(0.0, 1.0), cv=KFold(2), use_legacy_attributes=False, **more
+        ).fit(X, y)
+    alone = model.coefs_paths_[1]
+    assert model.path_gaps_.max() <= 1e-4 and model.n_iter_[1].max() == 1
+    assert (alone[..., 0, -1] > 1e2).all() and (alone[..., 1:, -1] < -1e2).all()
+    assert (alone[..., :-1] == (0.1 if "bounds" in more else 0.0)).all()
+    assert np.abs(model.intercept_).max() < 1e2
+
+
 def test_folds_that_lack_a_class():
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,3 +97,12 @@ def test_leaving_rows_out_does_not_overflow_in_silence(case):
             return
     assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_)
     assert np.isfinite(model.best_score_) and model.dual_gap_ >= 0.0
+
+
+def test_who_uses_auto_is_not_sent_to_auto():
+    from adacoord.api.solve import advice
+
+    problem = ac.Problem(A, s, l2=0.1)
+    stuck = replace(ac.solve(problem), status="stuck", converged=False)
+    assert 'solver="auto"' in advice(problem, stuck, 1e-9, named=True)
+    assert 'solver="auto"' not in advice(problem, stuck, 1e-9, named=False)

@@ -234,7 +234,8 @@ def solve(
         options=options,
     )
     if result.status in SHORT:
-        warnings.warn(advice(problem, result, tol), ConvergenceWarning, stacklevel=2)
+        text = advice(problem, result, tol, named=solver != "auto")
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
     return result
 
 
@@ -431,8 +432,11 @@ def _limit(result: Result) -> str:
     return f"max_seconds after {result.passes} passes"
 
 
-def advice(problem: Problem, result: Result, tol: float) -> str:
-    """What to say of a result that stopped before ``tol``: what was reached, what to do."""
+def advice(problem: Problem, result: Result, tol: float, named: bool) -> str:
+    """What to say of a result that stopped before ``tol``: what was reached, what to do.
+
+    ``named``: the method was asked for by its name.
+    """
     if result.status == "interrupted":
         return (
             f"interrupted after {result.passes} passes with a relative gap of "
@@ -440,7 +444,7 @@ def advice(problem: Problem, result: Result, tol: float) -> str:
             "kept; start from it to go on."
         )
     if problem.has_certificate:
-        return _advice(problem, result, tol)
+        return _advice(problem, result, tol, named)
     return _unpenalised_advice(problem, result, tol)
 
 
@@ -458,12 +462,16 @@ def _unpenalised_advice(problem: Problem, result: Result, tol: float) -> str:
     )
 
 
-def _advice(problem: Problem, result: Result, tol: float) -> str:
+def _advice(problem: Problem, result: Result, tol: float, named: bool) -> str:
     if result.status == "stuck":
+        remedy = (
+            'Use solver="auto", which goes on with another method.'
+            if named
+            else "To get there, scale the columns, raise tol or use a stronger penalty."
+        )
         return (
             f"{result.method} is stuck after {result.passes} passes at a relative gap of "
-            f'{result.relative_gap:.2e}; tol={tol:g} was asked for. Use solver="auto", which goes '
-            "on with another method."
+            f"{result.relative_gap:.2e}; tol={tol:g} was asked for. {remedy}"
         )
     if result.status == "rounding":
         return (

@@ -29,6 +29,9 @@ cheap) show next to no progress before the last digits come all at once: 24 runs
 to 650 times the entries of A had forecasts of up to 1.7 10^6 times on the way.
 They get NEWTON_JUDGED_AFTER units before they are judged.
 
+Working sets of columns with all their classes are judged by passes, and given up for Newton steps
+on all coefficients where these are few (:mod:`~adacoord.solvers.newton.bounded_classes`).
+
 Fitted on w8a, a9a, covtype, rcv1.subset, news20, leukemia, mnist and two random matrices, l2 =
 1e-3, 1e-5, 1e-7.
 """
@@ -41,6 +44,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..problem import Problem
+from ..solvers.newton.size import newton_on_classes
 from ..solvers.registry import SOLVERS, Entry, admit, newton_can, newton_cg_can
 from .constants import (
     ACF_DENSE,
@@ -53,7 +57,9 @@ from .constants import (
     ASCENT_FIRST,
     ASCENT_PER_KAPPA,
     ASCENT_PER_KAPPA_WITH_KINKS,
+    CALLS,
     CG_ENTRY,
+    CLASS_PATIENCE,
     COLUMN_ENTRY,
     FACTOR,
     JUDGED_AFTER,
@@ -116,8 +122,10 @@ def fallback(
 
     ``named``: the user asked for it by name, and gets no method of another name.
     """
-    if not problem.has_certificate or problem.matrix.blocked or first.extended:
+    if not problem.has_certificate or problem.matrix.blocked:
         return None
+    if first.extended:
+        return _from_class_columns(problem, first, make, named)
     if first.cls in ("SmallNewton", "InteriorPoint"):  # which say themselves when they are stuck
         return _from_small(problem, first, make, named)
     if named:
@@ -153,6 +161,26 @@ def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback |
         return make(kinked or newton, start), "newton"
 
     return Fallback(first.name, lambda *_: False, other)
+
+
+def _from_class_columns(problem: Problem, first: Entry, make, named: bool) -> Fallback | None:
+    """From working sets of columns with all their classes to Newton's method on all coefficients.
+
+    By passes: on small data most of their time goes into calls.
+    """
+    if first.cls != "ClassWorkingSet" or named or not newton_on_classes(problem):
+        return None
+    unit = ACF_DENSE if problem.matrix.is_dense else ACF_SPARSE
+    a_pass = (problem.n_classes or 1) * unit * problem.matrix.nnz + CALLS
+    goal = newton_time(problem) / a_pass
+
+    def due(history: History, tol: float) -> bool:
+        spent, left = forecast(history, tol)
+        passes = history.passes[-1]
+        return passes >= max(CLASS_PATIENCE, 0.5 * goal) and left * passes >= FACTOR * goal * spent
+
+    entry = SOLVERS["lbfgs"].variant(problem)
+    return Fallback(first.name, due, lambda start: (make(entry, start), entry.name))
 
 
 def alternative(problem: Problem, first: Entry) -> str | None:

@@ -344,7 +344,8 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
             return ""
         gaps = [np.nan_to_num(results[i].relative_gap, nan=np.inf) for i in short]
         worst = short[int(np.argmax(gaps))]
-        text = advice(problems[worst], results[worst], self.tol)
+        named = as_ours(self.solver, problems[worst]) != "auto"
+        text = advice(problems[worst], results[worst], self.tol, named)
         text = text.replace("max_passes", "max_iter")
         text = text.replace("start from it", "fit again with warm_start=True")
         if len(results) > 1:

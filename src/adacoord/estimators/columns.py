@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..data.blocks import BlockMatrix
 
@@ -126,14 +125,32 @@ def checked_factor(factor, d: int) -> np.ndarray:
 def deviations(X, weights: np.ndarray | None) -> np.ndarray:
     """The (weighted) standard deviation of each column; 1 for constant ones."""
     if sparse.issparse(X):
-        X = X if X.format in ("csr", "csc") else X.tocsr()
-        mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weights)
+        mean, variance = _sparse_moments(X, weights)
     else:
         mean = np.average(X.astype(np.float64, copy=False), axis=0, weights=weights)
         variance = np.average(np.square(X - mean), axis=0, weights=weights)
     found = np.sqrt(variance)
     constant = found <= ROUNDING * X.shape[0] ** 0.5 * np.abs(mean)
     return np.where(constant | (found == 0.0), 1.0, found)
+
+
+def _sparse_moments(X, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """(means, variances) of the columns, in two passes as of dense ones.
+
+    The zeros that are not stored count by the weight of their rows; where there are none, not even
+    by the rounding of that: a constant column has no variance then.
+    """
+    if weights is not None:
+        X, weights = X[weights > 0.0], weights[weights > 0.0]
+    columns = X.astype(np.float64).tocsc()
+    columns.sum_duplicates()
+    (n, d), stored = columns.shape, np.diff(columns.indptr)
+    w = np.ones(n) if weights is None else weights
+    j, w_stored = np.repeat(np.arange(d), stored), w[columns.indices]
+    absent = np.where(stored < n, np.sum(w) - np.bincount(j, w_stored, d), 0.0)
+    mean = np.bincount(j, w_stored * columns.data, d) / np.sum(w)
+    squares = np.bincount(j, w_stored * np.square(columns.data - mean[j]), d)
+    return mean, (squares + np.maximum(absent, 0.0) * mean * mean) / np.sum(w)
 
 
 def added(z, offset):

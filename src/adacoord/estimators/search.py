@@ -224,18 +224,21 @@ def _along(problem: Problem, penalties, solve) -> Iterator[Any]:
 
 def one_sided(problem: Problem) -> bool:
     """Whether all rows have the same label, and an intercept alone says so."""
-    if not problem.intercept or problem.loss.task != "classification":
+    if not problem.intercept or problem.loss.task not in ("classification", "multiclass"):
         return False
     b = problem.b if problem.weights is None else problem.b[problem.weights > 0.0]
     return bool((b == b[0]).all())
 
 
 def _never_wrong(problem: Problem):
-    """x = 0 and an intercept at which the losses are 0, to the last digit."""
+    """x = 0, or nearly within bounds, and an intercept at which the losses are 0, to rounding."""
     b = problem.b if problem.weights is None else problem.b[problem.weights > 0.0]
+    side = b[0]
+    if problem.loss.blocks:
+        side = np.where(np.arange(problem.x_shape[1]) == side, 1.0, -1.0)
     return SimpleNamespace(
-        x=np.zeros(problem.d),
-        intercept=NEVER_WRONG * b[0],
+        x=problem.null_point,
+        intercept=NEVER_WRONG * side,
         relative_gap=0.0,
         passes=0,
         converged=True,

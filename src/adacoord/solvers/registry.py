@@ -98,7 +98,7 @@ class Entry:
         if self.kinked is not None and not problem.loss.differentiable:
             return self.kinked
         if self.classes is not None and problem.loss.blocks:
-            return self.classes
+            return self.classes if problem.penalty.quadratic else self.bounded or self
         if self.gram is not None and dense_least_squares(problem):
             return self.gram
         if self.tall is not None and tall_log_link(problem):

@@ -16,7 +16,7 @@ from scipy import optimize, sparse
 
 import adacoord as ac
 from adacoord.problem.losses import LOSSES
-from adacoord.solvers.newton.bounded import solve_model
+from adacoord.solvers.newton.bounded import search, solve_model
 from adacoord.solvers.registry import admit
 
 SMOOTH = [
@@ -240,7 +240,7 @@ def test_the_model_is_solved(seed, m):
     B = rng.standard_normal((m + 2, m))
     H, r = B.T @ B, rng.standard_normal(m)
     l1, l2 = rng.choice([0.0, 0.5], m), rng.choice([0.0, 0.3], m)
-    low, high = rng.choice([-np.inf, -0.3], m), rng.choice([np.inf, 0.2], m)
+    low, high = rng.choice([-np.inf, -0.3, 0.1], m), rng.choice([np.inf, 0.2], m)
     v = np.clip(rng.standard_normal(m), low, high)
     start, first = v.copy(), r.copy()
 
@@ -254,6 +254,17 @@ def test_the_model_is_solved(seed, m):
     stepped = v - 0.1 * u
     stepped = np.clip(stepped - np.clip(stepped, -0.1 * l1, 0.1 * l1), low, high)
     np.testing.assert_allclose(stepped, v, atol=1e-9)  # where the proximal gradient rests
+
+
+def test_a_model_stays_within_bounds_that_leave_out_zero():
+    """A step across 0 ends at the bound before it, not at the kink."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        B, m = rng.standard_normal((10, 8)), 8
+        v, r = 0.1 + rng.random(m), rng.standard_normal(m)
+        low, high = np.full(m, 0.1), np.full(m, 2.0)
+        solve_model(B.T @ B, r, v, np.full(m, 0.5), np.zeros(m), low, high, 1)
+        assert (v >= low).all() and (v <= high).all()
 
 
 def test_a_thorough_model_is_solved_where_sweeps_never_are_done():
@@ -308,6 +319,41 @@ def test_several_classes(seed):
         assert problem.gap(other, result.y, result.intercept) >= (
             problem.primal(other, result.intercept) - result.primal
         )
+
+
+@pytest.mark.parametrize("seed", [1, 5, 16, 26])
+def test_several_classes_on_columns_of_many_sizes(seed):
+    """Models that sweeps alone do not solve: 1,000 passes once ended at a gap of 1."""
+    rng = np.random.default_rng(seed)
+    n, d, k = 26, 7, 4
+    A = rng.integers(-2, 3, (n, d)) * 10.0 ** rng.uniform(1, 5, d) + rng.choice([0, 1e3])
+    A[:, 5], A[:, 6] = A[:, 0], -A[:, 1]
+    l1 = l2 = np.where(np.arange(d) % 3 == 2, 0.03, 0.003)
+    problem = ac.Problem(A, rng.integers(0, k, n), "multinomial", l1, l2, intercept=True)
+    result = ac.solve(problem, tol=1e-9, max_passes=60)
+    assert result.converged and result.solver == "lbfgs"
+
+
+@pytest.mark.parametrize("seed", [0, 7, 8])
+@pytest.mark.parametrize("mean", [1.0, 1e3])
+def test_the_damping_of_a_column_is_its_own(seed, mean):
+    """Not that of the longest, which held intercepts and short columns where they were."""
+    rng = np.random.default_rng(seed)
+    n, d, k = 20, 5, 4
+    A = (rng.integers(-2, 3, (n, d)) + mean) * 10.0 ** np.array([4, -3, 6, 3, -6])
+    b = np.r_[:k, rng.integers(0, k, n - k)]
+    l1 = [0.1, 0.1, 0.01, 0.1, 1.0]
+    problem = ac.Problem(A, b, "multinomial", l1, 1e-3, upper=0.1, intercept=True)
+    assert ac.solve(problem, tol=1e-6, max_passes=60).converged
+
+
+def test_a_slope_that_rises_promises_nothing():
+    """One of rounding let P rise, by a hundredth of it."""
+    penalty = ac.Problem(np.eye(2), np.ones(2), l1=[0.1, 0.2]).penalty
+    before, after = np.zeros(2), np.ones(2)
+    for promised in (100.0, np.inf, np.nan):
+        t, x = search(lambda t: t, penalty, before, after, 0.0, promised)
+        assert t == 0.0 and x is before
 
 
 def wide(name):

@@ -75,11 +75,7 @@ class BoundedNewton(Solver):
         A = as_scipy(problem.matrix)
         self.A = A if problem.matrix.is_dense else sparse.csc_array(A)
         self.losses = expansion(problem)
-        self.squares = problem.matrix.column_squares(self.losses.w)
-        if problem.intercept:
-            mean = problem.matrix.tdot(self.losses.w) / self.losses.total
-            centred = self.squares - self.losses.total * mean * mean
-            self.squares = np.maximum(centred, CONSTANT * self.squares)
+        self.squares = own_squares(problem, self.losses.w)
         self.kinked = not problem.loss.differentiable
         self.damping, self.unsolved = FIRST, 0
         self.z = problem.predictions(self.point, self.c)
@@ -231,12 +227,22 @@ class BoundedNewton(Solver):
         return H, mean, total + damping * self.losses.total
 
 
+def own_squares(problem, w):
+    """sum_i w_i a_ij^2 of each column, which it is damped by; centred with an intercept."""
+    squares, total = problem.matrix.column_squares(w), float(np.sum(w))
+    if not problem.intercept:
+        return squares
+    mean = problem.matrix.tdot(w) / total
+    return np.maximum(squares - total * mean * mean, CONSTANT * squares)
+
+
 def search(value, penalty, before, after, start, promised):
     """(t, x): the step from ``before`` towards ``after``, halved until P falls as it should.
 
-    ``value(t)`` are the losses there, ``start`` is P before, ``promised`` its slope over the step.
+    ``value(t)`` are the losses there, ``start`` is P before, ``promised`` its slope over the step;
+    a slope that rises is rounding of the model's, and promises nothing.
     """
-    goal = start + ROUNDING * abs(start)
+    goal, promised = start + ROUNDING * abs(start), min(promised, 0.0)
     t, x = 1.0, after
     while not value(t) + penalty.value(x) <= goal + PROMISED * t * promised:
         t *= 0.5
@@ -287,7 +293,7 @@ def solve_model(H, r, v, l1, l2, low, high, rounds, thorough=False) -> bool:
             at = v[F]
             end = at + step
             crosses = kinks[F] & (end * at <= 0.0)
-            aim = np.where(crosses, 0.0, np.clip(end, low[F], high[F]))
+            aim = np.clip(np.where(crosses, 0.0, end), low[F], high[F])
             settled = bool((aim == end).all())
             value = model(r, v)
             trial = v.copy()

@@ -5,8 +5,9 @@ Problem     min P(X, c) for the multinomial loss, g(X) = sum_jk l1_j |x_jk| + l2
 Variables   x = p - m with p, m >= 0 where there is an l1, which is l1 (p + m) then: smooth under
             bounds, for the method of Byrd, Lu, Nocedal and Zhu (1995) as SciPy has it
 A pass      is up to ITERATIONS of its iterations, with a memory of its own; or, where no more than
-            MOST coefficients are away from their kinks and bounds and these are few, or lower P no
-            more, a Newton step on those as in :mod:`.bounded`: P alone leaves half of the digits
+            MOST_CLASSES coefficients are away from their kinks and bounds and these are few, or
+            lower P no more, a Newton step on those as in :mod:`.bounded`: P alone leaves half of
+            the digits
 Stops       never: the monitor does; ``stuck`` where nothing lowers P any more.
 """
 
@@ -17,15 +18,16 @@ from scipy import optimize, sparse
 
 from ...data.columns import as_scipy
 from ..base import Solver, start_point
-from .bounded import FIRST, ROUNDS, damped, search, solve_model
+from .bounded import DAMPED, FIRST, PATIENCE, ROUNDS, damped, own_squares, search, solve_model
 from .expansion import expansion
+from .size import MOST_CLASSES
 
 #: Iterations of a pass, and the steps that are remembered.
 ITERATIONS, MEMORY = 100, 30
 #: Passes without progress after which there is none to be had.
 IDLE = 3
-#: Coefficients of a Newton step; and those for which it is cheaper than L-BFGS-B from the start.
-MOST, FEW = 2000, 300
+#: Coefficients for which a Newton step is cheaper than L-BFGS-B from the start.
+FEW = 300
 
 
 class BoundedClasses(Solver):
@@ -34,7 +36,7 @@ class BoundedClasses(Solver):
     name = "lbfgs"
     uses_blas = True
     check_cost = 0.1
-    _state = ("up", "down", "c", "value", "idle", "stuck", "damping")
+    _state = ("up", "down", "c", "value", "idle", "stuck", "damping", "unsolved")
 
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
@@ -65,9 +67,11 @@ class BoundedClasses(Solver):
         )
         self.bounds = optimize.Bounds(lows, highs)
         self.losses = expansion(problem)
+        self.squares = own_squares(problem, self.losses.w)
         A = as_scipy(problem.matrix)
         self.A = A if problem.matrix.is_dense else sparse.csc_array(A)
-        self.value, self.idle, self.stuck, self.damping = np.inf, 0, False, FIRST
+        self.value, self.idle, self.stuck = np.inf, 0, False
+        self.damping, self.unsolved = FIRST, 0
 
     @property
     def x(self):
@@ -101,7 +105,7 @@ class BoundedClasses(Solver):
         self.operations += 2 * problem.matrix.nnz
         free = self._free(x, u)
         count = int(np.count_nonzero(free))
-        if count <= FEW or (self.idle and count <= MOST):
+        if count <= FEW or (self.idle and count <= MOST_CLASSES):
             self._newton(value, u, p, free)
         else:
             self._quasi_newton()
@@ -131,8 +135,6 @@ class BoundedClasses(Solver):
                 rows, columns = slice(*sizes[k : k + 2]), slice(*sizes[m : m + 2])
                 H[rows, columns] = block
                 H[columns, rows] = block.T
-        corner = np.einsum("ii->i", H)
-        corner += self.damping * np.maximum(corner, 1e-3 * corner.max(initial=0.0))
         total, ends = p.sum(axis=0), (0.0, 0.0, -np.inf, np.inf)
         by_column = problem.penalty.by_column(problem.d)
 
@@ -151,8 +153,12 @@ class BoundedClasses(Solver):
             laid_out(lambda k, J, a=a: a[J], lambda k, end=end: end)
             for a, end in zip(by_column, ends, strict=True)
         ]
-        before, slopes = v.copy(), r.copy()
-        solve_model(H, r, v, *given, ROUNDS)
+        curvature = float(np.mean(w @ (probability * (1.0 - probability))))
+        own = laid_out(lambda k, J: self.squares[J], lambda k: w.sum())
+        np.einsum("ii->i", H)[:] += self.damping * curvature / w.sum() * own
+        before, slopes, thorough = v.copy(), r.copy(), self.unsolved >= PATIENCE
+        solved = solve_model(H, r, v, *given, ROUNDS, thorough)
+        self.unsolved = 0 if solved and not thorough else self.unsolved + 1
         after, dc = x.copy(), np.zeros_like(self.c)
         for k, J in enumerate(chosen):
             part = v[sizes[k] : sizes[k + 1]]
@@ -165,8 +171,9 @@ class BoundedClasses(Solver):
         t, new = search(
             lambda t: self.losses.expand(z + t * dz)[0], penalty, x, after, value + old, promised
         )
+        if t > 0.0 or self.damping == DAMPED:  # else more of it may help
+            self._note(value + old)
         self.damping = damped(self.damping, t)
-        self._note(value + old)
         self.c = self.c + t * dc
         split = self.threshold > 0.0
         self.up = np.where(split, np.maximum(new, 0.0), new)

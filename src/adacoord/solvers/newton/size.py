@@ -33,6 +33,8 @@ SCALED = 30
 EASY_NATS, EASY_FIRST = 18.0, 2.0
 #: Bytes of such factors that may be held.
 LARGEST_FACTORS = 2**28
+#: Coefficients of several classes that a Newton step takes at once, whatever the penalty.
+MOST_CLASSES = 2000
 
 
 def small(problem: Problem) -> bool:
@@ -46,6 +48,13 @@ def small_classes(problem: Problem) -> bool:
     little = problem.n * problem.d * (problem.n_classes or 1) <= SMALL_CLASSES
     simple = problem.loss.blocks and not problem.matrix.blocked
     return simple and little and system_size(problem) <= 400
+
+
+def newton_on_classes(problem: Problem) -> bool:
+    """Whether the coefficients of several classes are few enough for :mod:`.bounded_classes`."""
+    if problem.matrix.blocked or problem.penalty.grouped or not problem.loss.simplex:
+        return False
+    return problem.d * (problem.n_classes or 1) <= MOST_CLASSES
 
 
 def dual_side(problem: Problem) -> bool:
