@@ -46,20 +46,24 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
         movable = float(problem.n if w is None else w.sum())
     else:
         movable = float(np.sum(room if w is None else w * room))
+    given = y
     for _ in range(3):
         total = (y if w is None else w * y).sum()
         if total == 0.0 or movable == 0.0 or (bounded and abs(total) > movable):
             break
-        y = y - (total / movable) * room
+        step = (total / movable) * room
+        y = y - step if y is given else np.subtract(y, step, out=y)
         if bounded:
             y = np.minimum(np.maximum(y, lo, out=y), hi, out=y)
     weighted = y if w is None else w * y
     total = weighted.sum()
     if total == 0.0:
         return y
-    heavier = y > 0.0 if total > 0.0 else y < 0.0
     up = 0.5 * (float(np.abs(weighted).sum()) + abs(total))  # of the heavier part
-    return np.where(heavier, y * (1.0 - abs(total) / up), y)
+    share = 1.0 - abs(total) / up
+    if share == 1.0:  # rounding: less than the last digit
+        return y
+    return np.where(y > 0.0 if total > 0.0 else y < 0.0, y * share, y)
 
 
 def endless(lo: Any, hi: Any) -> bool:
