@@ -169,7 +169,7 @@ def coordinate_method(problem: Problem) -> str:
         return "lbfgs" if newton_on_classes(problem) and not penalty.quadratic else "apdc"
     good, classifies = conditioning(problem), problem.loss.task == "classification"
     if penalty.l1 > 0.0 and problem.loss.differentiable:
-        rows = float(np.mean(problem.matrix.squared_norms)) ** 0.5
+        rows = problem.matrix.mean_square**0.5
         outweighs = penalty.l1 * rows <= penalty.strong_convexity
         ascend = good > WELL_CONDITIONED and outweighs and not problem.loss.steep
         return "dcd" if ascend else "acf"
@@ -204,7 +204,7 @@ def interior_pays(problem: Problem) -> bool:
 
 def conditioning(problem: Problem) -> float:
     """n l2 gamma/R^2, with the mean R^2 of the rows, and gamma = 1 for losses with kinks."""
-    squares = float(np.mean(problem.matrix.squared_norms)) or 1.0
+    squares = problem.matrix.mean_square or 1.0
     return problem.n * problem.penalty.strong_convexity * (problem.loss.gamma or 1.0) / squares
 
 

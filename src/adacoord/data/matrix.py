@@ -95,6 +95,11 @@ class Matrix:
         return out
 
     @cached_property
+    def mean_square(self) -> float:
+        """The mean of |a_i|^2."""
+        return float(np.mean(self.squared_norms))
+
+    @cached_property
     def zero_rows(self) -> np.ndarray:
         """Rows without an entry but 0; a row of tiny numbers is none, though its norm may be 0."""
         rows = np.flatnonzero(self.squared_norms == 0.0)
