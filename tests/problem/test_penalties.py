@@ -231,6 +231,7 @@ READERS = {
     "problem/column_penalty.py": "the penalty itself, of each column",
     "problem/group_penalty.py": "the penalty itself, of groups",
     "problem/problem.py": "writes it down (repr)",
+    "problem/unpenalised.py": "the sign, all that there is of it",
     "report": "writes problems down and poses them anew",
     "reproduce": "poses the papers' problems and prints their l1",
     "api": "poses problems",

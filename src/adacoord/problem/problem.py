@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.summation import gamma
 from .group_penalty import GroupPenalty
 from .inputs import (
     as_numbers,
@@ -53,6 +52,7 @@ from .reduction import Reduction, reduce_problem
 from .repair import balanced, endless, repaired
 from .rounding import SHARP, TOL, allowance
 from .targets import SquaredTargets
+from .unpenalised import separates, stationarity
 
 #: The tasks of losses whose targets are signs or codes.
 SIGNS = ("classification", "multiclass")
@@ -333,25 +333,7 @@ class Problem:
         and from all origins.  Where x interpolates, slopes are nothing but rounding, and the gap
         to D(0), the least the losses can be, is smaller: then that.
         """
-        z = self.predict(x, intercept)
-        slopes = self.loss.derivative(z, self.b)
-        primal = self._mean(self.loss.value(z, self.b))
-        to_least = self.relative_gap(primal, self._dual(np.zeros(self.y_shape), np.zeros(self.d)))
-        length = np.sqrt(self._mean(np.square(slopes).reshape(self.n, -1).sum(axis=1)))
-        if not 0.0 < length < np.inf:
-            return to_least
-        u, lengths, ones = self.average(slopes), self._column_lengths, 0.0
-        if self.intercept:
-            w = np.ones(self.n) if self.weights is None else self.weights
-            sums = np.sum((w * slopes.T).T, axis=0)
-            ones = float(np.max(np.abs(sums))) / np.sqrt(self.n * np.sum(w)) / length
-            means, lengths, hidden = self._centred_lengths
-            u = u - np.multiply.outer(means, sums / self.n)
-            hidden = (length * hidden).reshape(-1, *(1,) * len(self._block))
-            u = np.sign(u) * np.maximum(np.abs(u) - hidden, 0.0)
-        if self.penalty.positive:  # where x = 0, only a pull away from it counts
-            u = np.where(np.asarray(x) > 0.0, u, np.minimum(u, 0.0))
-        return min(max(float(np.max(np.abs(u).T / lengths)) / length, ones), to_least)
+        return stationarity(self, x, intercept)
 
     def separates(self, x: np.ndarray, intercept: float | np.ndarray = 0.0) -> bool:
         """Whether (x, c) proves that an unpenalised P has no minimum.
@@ -359,23 +341,7 @@ class Problem:
         The losses of probabilities only tend to 0: a point that has all rows on their side gets
         better for ever as it is scaled up.
         """
-        if self.has_certificate or self.loss.name not in ("logistic", "multinomial"):
-            return False
-        z = self.predict(x, intercept)
-        if self.offset is not None:  # which is not scaled
-            z = z - self.offset
-        if self.loss.blocks:
-            rows = np.arange(self.n)
-            own = z[rows, self.b]
-            z[rows, self.b] = -np.inf
-            margins = own - z.max(axis=1)
-        else:
-            margins = self.b * z
-        return bool(
-            (margins > 0.0).all()
-            if self.weights is None
-            else (margins[self.weights > 0.0] > 0.0).all()
-        )
+        return separates(self, x, intercept)
 
     @cached_property
     def _column_lengths(self) -> np.ndarray:
@@ -383,18 +349,6 @@ class Problem:
         w = np.ones(self.n) if self.weights is None else self.weights
         lengths = np.sqrt(self.matrix.column_squares(w) / self.n)
         return np.where(lengths > 0.0, lengths, 1.0)
-
-    @cached_property
-    def _centred_lengths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(weighted means of the columns, :attr:`_column_lengths` of what is left of them without
-        these, what rounding may make of a slope along them, of unit length); what rounding hides
-        of a length is taken for its own."""
-        ones = np.ones(self.n)
-        means, lengths = self.average(ones) / self._mean(ones), self._column_lengths
-        rounding = 4.0 * gamma(self.matrix.tdot_depth(1) + 2)
-        left = np.square(lengths) - np.square(means) * self._mean(ones)
-        left = np.sqrt(np.maximum(left, rounding * np.square(lengths)))
-        return means, left, rounding * lengths
 
     @cached_property
     def null_value(self) -> float:
