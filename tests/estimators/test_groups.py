@@ -147,7 +147,7 @@ def test_multinomial_with_l1_gets_to_tol(l1_ratio):
     X = (X - X.mean(axis=0)) / X.std(axis=0)  # saga crawls on the columns as they are
     model = ac.LogisticRegression(C=1.0, l1_ratio=l1_ratio, tol=1e-8).fit(X, y)
     assert model.relative_gap_ <= 1e-8
-    assert model.solver_ in ("acf", "lbfgs")  # working sets of columns, or Newton's steps after them
+    assert model.solver_ in ("acf", "lbfgs")  # columns, or Newton's steps after them
     theirs = linear_model.LogisticRegression(
         C=1.0, l1_ratio=l1_ratio, solver="saga", tol=1e-10, max_iter=2000
     ).fit(X, y)
