@@ -48,6 +48,10 @@ GRAM, DENSE = 100, 2**18
 #: Sweeps with it: the first, or as many as take so many multiply-adds (a millisecond), but no more
 #: than so many passes: where the monitor sees nothing move for 100, it ends the run.
 GRAM_SWEEPS, GRAM_STEPS, GRAM_PASSES = 30, 2_000_000, 25
+#: Of what the first sweep lowers P by, what ends them.  The gap is about the root of what P is off
+#: by: 1e-7, then the next model (1,000 x 500, 10 targets, l1_max/50, in CPU ms: 15.5 with 1e-18,
+#: 14.2 with this; with 1e-12 12.3 or 21.4).  Where they cost nothing: what x is not known to.
+ENOUGH, LAST = 1e-14, 1e-30
 #: A column with less of its square left, once its mean is taken off, is constant.
 CONSTANT = 1e-13
 #: Steps on the intercepts of classes in a sweep: with 1 it takes 1.6 and 2.6 times as long (Reuters
@@ -59,12 +63,12 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
     """Gap-safe working sets of columns for several classes or targets; see the module."""
 
     uses_blas = True
-    # the gap is about the root of what P is off by: 1e-7, then the next model (1,000 x 500, 10
-    # targets, l1_max/50, in CPU ms: 15.5 with 1e-18, 14.2 with this; with 1e-12 12.3 or 21.4)
-    most_sweeps, least_gain = 2 * (SWEEPS + 1), 1e-14
+    most_sweeps = 2 * (SWEEPS + 1)
+    least_gain = ENOUGH
     _state = (
         *WorkingSetDescent._state,
         *InTurn.turns,
+        "least_gain",
         *("p", "dc", "system", "curvature", "gram", "gram_of", "place", "q"),
     )
 
@@ -173,7 +177,7 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
         n, K, size = self.problem.n, self.slopes.shape[1], self.set.size
         small = self.problem.matrix.is_dense or size * n <= DENSE
         if not small or not 0 < size <= min(n, GRAM * K):
-            self.q = np.empty((K, 0))
+            self.q, self.least_gain = np.empty((K, 0)), ENOUGH
             return
         sums = self.sums[self.set]
         if not np.array_equal(self.set, self.gram_of):
@@ -184,7 +188,9 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
         self._charge(self.set_entries)
         # to the last digit where that costs nothing
         longest = int(GRAM_PASSES * self._entries) // max(n, size * size)
-        self.most = max(GRAM_SWEEPS, min(GRAM_STEPS // (size * size * K), longest))
+        cheap = GRAM_STEPS // (size * size * K)
+        self.most = max(GRAM_SWEEPS, min(cheap, longest))
+        self.least_gain = LAST if cheap >= GRAM_SWEEPS else ENOUGH
 
     def _set_gram(self, sums: np.ndarray) -> np.ndarray:
         """Of centred columns; a part of the last where the set is."""
