@@ -67,11 +67,11 @@ def dense(problem):
 
 
 def a_point(problem, number):
-    """Some x, c and y: a rough solution, moved."""
+    """Some x, c and y: a rough solution, moved, but not to where a log link overflows."""
     rng = np.random.default_rng(number)
     r = solved(problem, 1e-2)
     x = r.x * (1.0 + 0.1 * rng.standard_normal(r.x.shape))
-    return x, r.intercept, r.y
+    return x if np.isfinite(problem.primal(x, r.intercept)) else r.x, r.intercept, r.y
 
 
 def rounding(problem, x, c, y):

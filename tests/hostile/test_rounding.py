@@ -302,3 +302,19 @@ def test_sums_in_twice_the_precision(n):
     exact = sum(map(Fraction, [*high.tolist(), *low.tolist()]), Fraction(0))
     allowed = UNIT * abs(found) + off * float(np.abs(high).sum())
     assert abs(Fraction(found) - exact) <= Fraction(allowed)
+
+
+def test_columns_of_zeros_loosen_nothing():
+    """Nothing is summed in them, though a length of 1 is written down for each."""
+    rng = np.random.default_rng(0)
+    A = 1e-3 * rng.standard_normal((40, 5))
+    b = np.where(rng.standard_normal(40) > 0.0, 1.0, -1.0)
+    found = []
+    for data in (A, np.c_[A, np.zeros((40, 2))]):
+        problem = ac.Problem(data, b, "logistic", l1=1e-5)
+        x = np.zeros(problem.d)
+        x[:5] = 1.0
+        y, u = problem.feasible_dual(problem.loss.derivative(problem.predict(x), b))
+        at = _Point.of(problem, x, 0.0, y, u, problem.primal(x), problem.dual(y), None, 1)
+        found.append(at.dual_by_rows())
+    assert found[0] == pytest.approx(found[1], rel=1e-9) and found[0] > 0.0

@@ -346,9 +346,19 @@ class Problem:
     @cached_property
     def _column_lengths(self) -> np.ndarray:
         """sqrt((1/n) sum_i w_i a_ij^2), and 1 for columns of zeros."""
+        return np.where(self._column_sizes > 0.0, self._column_sizes, 1.0)
+
+    @cached_property
+    def _longest_column(self) -> float:
+        """The largest of these, columns of zeros left out (and those whose squares vanish, which
+        are far below it)."""
+        longest = float(np.max(self._column_sizes))
+        return longest if longest > 1e-100 else float(np.max(self._column_lengths))
+
+    @cached_property
+    def _column_sizes(self) -> np.ndarray:
         w = np.ones(self.n) if self.weights is None else self.weights
-        lengths = np.sqrt(self.matrix.column_squares(w) / self.n)
-        return np.where(lengths > 0.0, lengths, 1.0)
+        return np.sqrt(self.matrix.column_squares(w) / self.n)
 
     @cached_property
     def null_value(self) -> float:

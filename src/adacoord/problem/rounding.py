@@ -337,8 +337,7 @@ class _Point:
         if not problem.penalty.uniform:
             return self._by_columns()
         if self.other is None:
-            longest = float(np.max(problem._column_lengths))  # 1 where there is but a column of 0
-            return self._scaled(min(longest, problem._scales[0]))
+            return self._scaled(min(problem._longest_column, problem._scales[0]))
         flow, given = self._flows
         return self.at_u * flow + given + self._second_order()
 
@@ -399,7 +398,7 @@ def _accurate(at: _Point) -> float:
         of_dual = at.of_columns(u, known)
         of_dual += max(penalty.box_cost(x, u) - penalty.box_cost(x, at.u), 0.0)
     elif at.other is None:
-        column = min(float(np.max(problem._column_lengths)), rows)
+        column = min(problem._longest_column, rows)
         slack = 4.0 * UNIT * float(np.abs(u).max()) + (left * at.y_size + extra) * column
         of_dual = at._beyond(penalty.overshoot(-u, slack))
     else:
