@@ -3,8 +3,8 @@ r"""The first residuals of conjugate gradients, to which the later ones are kept
 In exact arithmetic r_k' M^-1 r_i = 0 for i < k.  Where few eigenvalues of M^-1 H are far above
 the others, rounding brings their directions back after some steps, as if they had more copies, and
 a pass is lost for each (Greenbaum 1989); one product with the residuals that are remembered keeps
-them away.  Passes to 1e-6 of least squares with a common factor of all columns, 900 x 9,000: 38
-without, 17 with it.
+them away.  Passes to 1e-6 of least squares with a common factor of all columns: 6,000 x 350 10 ->
+9, 900 x 9,000, each column with a scale of its own, 38 -> 32.
 """
 
 from __future__ import annotations
