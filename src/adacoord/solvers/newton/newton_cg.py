@@ -130,8 +130,10 @@ class NewtonCG(Solver):
         return float(self.point[-1] + self.step[-1] if self.offered else self.point[-1])
 
     def state(self):
-        parts = self.preconditioner, self.pairs, self.residuals
-        return super().state() | parts[0].state() | parts[1].state() | parts[2].state()
+        out = super().state()
+        for part in (self.preconditioner, self.pairs, self.residuals):
+            out |= part.state()
+        return out
 
     def restore(self, state):
         for part in (self.preconditioner, self.pairs, self.residuals):

@@ -84,8 +84,10 @@ class Preconditioner:
     @property
     def first_due(self) -> bool:
         """Whether there is no factor yet, and it is worth its price by now."""
-        if self.factor.size or not self.squared or self.price <= 1.0:
-            return self.factor.size == 0 and self._affordable
+        if self.factor.size:
+            return False
+        if not self.squared or self.price <= 1.0:
+            return self._affordable
         if self.problem.n < self.problem.d:
             return self.spent >= self.price
         if self.fallen.size < self.easy:
