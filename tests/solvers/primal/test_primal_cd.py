@@ -17,11 +17,7 @@ from adacoord.sampling.frequencies import LEAST, MOST, schedule
 from adacoord.solvers.newton.support import support_newton, support_solve
 from adacoord.solvers.primal import working_set
 from adacoord.solvers.primal.group_set import GroupWorkingSet
-from adacoord.solvers.primal.kernels import (
-    linearise,
-    mean_loss,
-    sweep,
-)
+from adacoord.solvers.primal.kernels import linearise, sweep
 from adacoord.solvers.primal.primal_cd import CoordinateDescent
 from adacoord.solvers.registry import SOLVERS
 
@@ -298,22 +294,44 @@ def test_newton_step_never_raises_the_model(seed):
 
 @pytest.mark.parametrize("name", [*SMOOTH, "poisson", "gamma", "tweedie"])
 def test_model_of_a_loss(name):
-    _, b = make(30, 12, task="classification")
+    A, b = make(30, 12, task="classification")
     b = np.exp(b) if LOSSES[name].log_link else b
-    loss, rng = get_loss(name), np.random.default_rng(0)
-    z, dz, w = rng.standard_normal(30), rng.standard_normal(30), rng.random(30)
-    slopes, h = np.empty(30), np.empty(30)
-    total, mass = linearise(loss.code, *loss.constants, z, b, w, 0.0, 0.0, slopes, h)
-    if loss.log_link:
-        ahead = loss.derivative(z + 1e-6, b) - loss.derivative(z - 1e-6, b)
-        np.testing.assert_allclose(h, w * ahead / 2e-6, rtol=1e-6)
-        least = h.copy()
-        total, mass = linearise(loss.code, *loss.constants, z, b, w, 0.0, 0.7, slopes, h)
-        np.testing.assert_allclose(h, np.maximum(least, 0.7 * np.abs(slopes)), rtol=1e-12)
-    np.testing.assert_allclose(slopes, w * loss.derivative(z, b), rtol=1e-13)
-    assert total == pytest.approx(slopes.sum()) and mass == pytest.approx(h.sum())
-    expected = np.sum(w * loss.value(z + 0.3 * dz, b))
-    assert mean_loss(loss.code, *loss.constants, z, dz, 0.3, b, w) == pytest.approx(expected)
+    rng = np.random.default_rng(0)
+    w = rng.random(30)
+    solver = CoordinateDescent(
+        ac.Problem(A, b, loss=name, l1=0.1, sample_weight=w, intercept=True), rng
+    )
+    loss, z = solver.problem.loss, rng.standard_normal(30)
+    solver.z = z
+    shares = w / 30
+    assert solver._loss() == pytest.approx(np.sum(shares * loss.value(z, b)))
+    np.testing.assert_allclose(solver._derivative(), loss.derivative(z, b), rtol=1e-12)
+    solver._linearise()
+    slopes, h = solver.slopes, solver.h
+    np.testing.assert_allclose(slopes, shares * loss.derivative(z, b), rtol=1e-12)
+    assert solver.total == pytest.approx(slopes.sum()) and solver.mass == pytest.approx(h.sum())
+    ahead = loss.derivative(z + 1e-6, b) - loss.derivative(z - 1e-6, b)
+    floor = 1e-6 * np.abs(slopes) if loss.steep else 1e-6 * shares / loss.gamma
+    np.testing.assert_allclose(h, np.maximum(shares * ahead / 2e-6, floor), rtol=1e-5, atol=1e-9)
+    solver.cautious = True
+    solver._linearise()
+    floor = np.abs(slopes) if loss.steep else shares / loss.gamma
+    np.testing.assert_allclose(solver.h, np.maximum(h, floor), rtol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.7])
+def test_linearise_has_floors_and_leaves_a_shared_curvature_alone(share):
+    rng = np.random.default_rng(1)
+    p, bend, w = rng.standard_normal(9), rng.random(9), rng.random(9)
+    slopes, h = np.empty(9), np.empty(9)
+    total, mass = linearise(p, bend, w, 0.5, share, slopes, h)
+    expected = [max(bend[i], 0.5 * w[i], share * abs(p[i])) for i in range(9)]
+    np.testing.assert_array_equal(h, expected)
+    np.testing.assert_array_equal(slopes, p)
+    assert total == pytest.approx(p.sum()) and mass == pytest.approx(h.sum())
+    one = np.full(1, 0.25)
+    assert linearise(p, bend, w, 0.5, share, slopes, one) == (total, 9 * 0.25)
+    assert one[0] == 0.25
 
 
 # ---- optima ------------------------------------------------------------------------------------

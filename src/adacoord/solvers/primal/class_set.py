@@ -150,6 +150,9 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
             return 0.5 * float(np.sum(self.row_weight[:, None] * np.square(self.z + t * dz - p.b)))
         return float(class_loss(self.z, dz, t, p.b, self.row_weight))
 
+    def _derivative(self):
+        return self.problem.loss.derivative(self.z, self.problem.b)
+
     def _linearise(self):
         p = self.problem
         if self.quadratic:

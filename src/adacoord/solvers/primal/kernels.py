@@ -14,63 +14,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.codes import TWEEDIE
 from ...kernels.jit import FAST, jit
-from ...kernels.loss import curvature, expand, expand_quadratic, others, slope, value
 from ...kernels.prox import at, dead_zone, one_sided, shrink, within
 from ...kernels.rows import AHEAD, prefetch_row, row_dot
 from ...sampling.frequencies import updated_frequency
 
 
-def linearise(code, alpha, epsilon, lo, hi, z, b, weight, floor, share, slopes, h):
-    """slopes_i = weight_i phi'(z_i), h_i = weight_i max(phi''(z_i), floor, share |phi'(z_i)|).
+@jit
+def linearise(slope, bend, weight, floor, share, slopes, h):
+    """slopes = slope = w phi', h_i = max(bend_i, weight_i floor, share |slope_i|), bend = w phi''.
 
     Returns their sums.  An ``h`` of fewer elements than rows is a curvature that all rows share,
     and is left alone.
     """
-    law = others(code), code, alpha, epsilon, lo, hi
-    return _linearise(*law, z, b, weight, floor, share, slopes, h)
-
-
-@jit
-def _linearise(other, code, alpha, epsilon, lo, hi, z, b, weight, floor, share, slopes, h):
     total, mass = 0.0, 0.0
-    constant = h.shape[0] < z.shape[0]
-    for i in range(np.uint64(z.shape[0])):
-        if other is None:
-            _, v, bend = expand_quadratic(code, alpha, epsilon, lo, hi, z[i], b[i])
-        else:
-            v = slope(code, alpha, epsilon, lo, hi, z[i], b[i])
-        slopes[i] = weight[i] * v
-        total += slopes[i]
+    constant = h.shape[0] < slope.shape[0]
+    for i in range(np.uint64(slope.shape[0])):
+        slopes[i] = slope[i]
+        total += slope[i]
         if not constant:
-            least = max(floor, share * abs(v))
-            if other is not None:
-                if code == TWEEDIE:  # whose curvature takes a root where only the slope is known
-                    bend = expand(code, alpha, epsilon, lo, hi, z[i], b[i])[2]
-                else:
-                    bend = curvature(code, alpha, epsilon, lo, hi, v, b[i])
-            h[i] = weight[i] * max(bend, least)
+            h[i] = max(bend[i], weight[i] * floor, share * abs(slope[i]))
             mass += h[i]
-    return total, h[0] * z.shape[0] if constant else mass
-
-
-def mean_loss(code, alpha, epsilon, lo, hi, z, dz, t, b, weight):
-    """sum_i weight_i phi(z_i + t dz_i)."""
-    return _mean_loss(others(code), code, alpha, epsilon, lo, hi, z, dz, t, b, weight)
-
-
-@jit
-def _mean_loss(other, code, alpha, epsilon, lo, hi, z, dz, t, b, weight):
-    total = 0.0
-    for i in range(np.uint64(z.shape[0])):
-        point = z[i] + t * dz[i]
-        if other is None:
-            loss = expand_quadratic(code, alpha, epsilon, lo, hi, point, b[i])[0]
-        else:
-            loss = value(code, alpha, epsilon, lo, hi, point, b[i])
-        total += weight[i] * loss
-    return total
+    return total, h[0] * slope.shape[0] if constant else mass
 
 
 @jit(fastmath=FAST)

@@ -28,7 +28,8 @@ from ...kernels.columns import combine, moments
 from ...sampling.frequencies import schedule
 from ...sampling.sequences import by_argmax, independently
 from ..base import Solver, first_intercept
-from .kernels import linearise, mean_loss, sweep
+from ..newton.kernels import expand_rows
+from .kernels import linearise, sweep
 
 #: phi'' at least this share of its bound 1/gamma: keeps the model's minimum within reach where
 #: phi is flat.  1 after a search that had to go below SHORT (a step that overshot a kink).  Where
@@ -82,6 +83,7 @@ class ColumnDescent(Solver):
         self.norms = np.sqrt(self.squares)
         if not self.quadratic:
             self.h = np.empty(n)
+        self._expanded = None, ()  # the z it is of, and what was found there
         self.z = problem.matrix.dot(self.point) + self.c
         if problem.offset is not None:
             self.z += problem.offset
@@ -112,26 +114,33 @@ class ColumnDescent(Solver):
             self.sums[columns] = 0.0
         self.operations += int(self.column_sizes[columns].sum())
 
-    def _loss(self, dz=None, t=0.0) -> float:
-        """The mean loss at z + t dz."""
-        loss, dz = self.problem.loss, self.z if dz is None else dz
-        return mean_loss(loss.code, *loss.constants, self.z, dz, t, self.problem.b, self.row_weight)
+    def _expansion(self, z=None) -> tuple:
+        """(sum w phi, phi', w phi', w phi'') at z, or at the z of the moment, where it is kept.
+
+        What is read of the losses between two steps comes from this one loop over the rows.
+        """
+        if z is None:
+            if self._expanded[0] is not self.z:
+                self._expanded = self.z, self._expansion(self.z)
+            return self._expanded[1]
+        loss, out = self.problem.loss, np.empty((3, z.size))
+        arrays = z, self.problem.b, self.row_weight, *out
+        return expand_rows(loss.code, *loss.constants, *arrays)[0], *out
+
+    def _loss(self) -> float:
+        """The mean loss at z."""
+        return self._expansion()[0]
+
+    def _derivative(self) -> np.ndarray:
+        return self._expansion()[1]
 
     def _linearise(self) -> None:
         """Slopes (and curvatures) of the losses at z."""
         p = self.problem
         share = 1.0 if self.cautious else FLOOR
         floors = (0.0, share) if p.loss.steep else (share / p.loss.gamma, 0.0)
-        self.total, mass = linearise(
-            p.loss.code,
-            *p.loss.constants,
-            self.z,
-            p.b,
-            self.row_weight,
-            *floors,
-            self.slopes,
-            self.h,
-        )
+        slopes, bends = self._expansion()[2:]
+        self.total, mass = linearise(slopes, bends, self.row_weight, *floors, self.slopes, self.h)
         self.mass = mass if p.intercept else np.inf
 
     @property
@@ -160,26 +169,26 @@ class ColumnDescent(Solver):
         step = after - before
         dz = np.full(self.problem.n, dc)
         self.operations += int(combine(*self.columns.arrays, columns, step, dz))
-        y_dz = float(np.sum(self.row_weight * self._derivative() * dz))
+        mean, _, slopes, _ = self._expansion()
         old, t = penalty.value(before), 1.0
-        promised = y_dz + penalty.value(after) - old
-        goal = self._loss() + old
+        promised = float(np.sum(slopes * dz)) + penalty.value(after) - old
+        goal = mean + old
         goal += ROUNDING * abs(goal)
-        # an overflow of exp, which may be NaN, is a rise
-        while not self._loss(dz, t) + penalty.value(after) <= goal + PROMISED * t * promised:
+        while True:
+            z = self.z + t * dz
+            found = self._expansion(z)
+            # an overflow of exp, which may be NaN, is a rise
+            if found[0] + penalty.value(after) <= goal + PROMISED * t * promised:
+                self.z, self._expanded = z, (z, found)
+                break
             t *= 0.5
             if t < 1e-12:  # nothing to gain in this arithmetic
-                t = 0.0
-            after = penalty.nearest(before + t * step)  # bounds hold but for rounding
-            if t == 0.0:
+                t, after = 0.0, penalty.nearest(before)
                 break
+            after = penalty.nearest(before + t * step)  # bounds hold but for rounding
         self.cautious = t < SHORT
         self.point[columns] = after
         self.c += t * dc
-        self.z += t * dz
-
-    def _derivative(self) -> np.ndarray:
-        return self.problem.loss.derivative(self.z, self.problem.b)
 
 
 class CoordinateDescent(ColumnDescent):
