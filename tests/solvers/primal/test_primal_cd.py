@@ -17,7 +17,7 @@ from adacoord.sampling.frequencies import LEAST, MOST, schedule
 from adacoord.solvers.newton.support import support_newton, support_solve
 from adacoord.solvers.primal import working_set
 from adacoord.solvers.primal.group_set import GroupWorkingSet
-from adacoord.solvers.primal.kernels import linearise, sweep
+from adacoord.solvers.primal.kernels import linearise, sweep, sweeps
 from adacoord.solvers.primal.primal_cd import CoordinateDescent
 from adacoord.solvers.registry import SOLVERS
 
@@ -203,6 +203,50 @@ def test_sweeps_by_frequency_lower_the_model_by_what_it_says():
     g = A[:, some].T @ slopes - sums[some] * total / mass + 0.01 * x[some]
     idle = some[(x[some] == 0.0) & (np.abs(g) < 0.027)]
     assert idle.size and (frequency[idle] == LEAST).all()
+
+
+@pytest.mark.parametrize("learning", [False, True])
+@pytest.mark.parametrize("most, enough, room", [(7, 0.0, 10**9), (50, 0.01, 10**9), (50, 0.0, 400)])
+def test_sweeps_in_one_call_are_sweeps_in_turn(learning, most, enough, room):
+    _, arrays, x, slopes, h, squares, sums, total, mass = model()
+    some = np.array([0, 2, 5, 6, 9, 11])
+    order, penalty = np.empty(25, dtype=np.int64), (0.03, 0.01, False)
+
+    def start():
+        frequency, accumulator = np.ones(12), np.linspace(0, 0.9, 12)
+        return x.copy(), slopes.copy(), frequency, accumulator, np.array([7], dtype=np.uint64)
+
+    def inputs(x, slopes, total):
+        return x, slopes, h, squares, sums, total, mass, *penalty
+
+    x1, s1, frequency, accumulator, state = start()
+    t1, average, first, learns, touched, count, work = total, 0.1, 0.0, learning, 0, 0, 0
+    while count < most:
+        visits = schedule(some, 6, frequency, accumulator, order, state)
+        t1, lowered, entries, average, flips = sweep(
+            *arrays,
+            order[:visits],
+            *inputs(x1, s1, t1),
+            frequency,
+            average,
+            1 / 6 if learns else 0.0,
+        )
+        average, learns = average if learns else lowered / 6, True
+        count, touched, work = count + 1, touched + entries, work + max(entries, 30)
+        first = first or lowered
+        if lowered <= enough * first or work >= room:
+            break
+    assert count > 1 and (count < most or most == 7)
+    expected = t1, lowered, touched, average, flips, first, count
+    x2, s2, *rest = start()
+    adapted = rest[0], rest[1], order, rest[2]
+    found = sweeps(
+        *arrays, some, *inputs(x2, s2, total), *adapted, 0.1, learning, 0.0, most, enough, room
+    )
+    assert found == expected
+    np.testing.assert_array_equal(x2, x1)
+    np.testing.assert_array_equal(s2, s1)
+    np.testing.assert_array_equal(rest[0], frequency)
 
 
 def test_schedule_meets_the_frequencies():

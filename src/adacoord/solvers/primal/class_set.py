@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.columns import Columns
+from ...sampling.frequencies import schedule
 from ..base import Solver
 from .class_kernels import (
     class_combine,
@@ -239,8 +240,22 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
         u[self.set] = part
         return u
 
-    def _visits(self):
-        return self._in_turn() if self.quadratic else super()._visits()
+    def _visits(self, room):
+        return self._counted(*(self._in_turn() if self.quadratic else self._by_frequency()))
+
+    def _by_frequency(self):
+        """A step on each unit of the set, or as many on those that bring more.
+
+        Returns the decrease of the model, the entries touched and the sign changes.
+        """
+        size = self.set.size
+        visits = schedule(
+            self.set, size, self.frequency, self.accumulator, self._order, self.random
+        )
+        found = self._visit(self._order[:visits], 1.0 / size if self.learning and size else 0.0)
+        if not self.learning:
+            self.average, self.learning = found[0] / max(size, 1), True
+        return found
 
     def _image(self):
         linear = self.q if self.q.size else self.slopes.T

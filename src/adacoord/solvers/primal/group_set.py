@@ -116,8 +116,8 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         self.built[groups] = True
         self._charge(int(touched))
 
-    def _visits(self):
-        return self._in_turn()
+    def _visits(self, room):
+        return self._counted(*self._in_turn())
 
     def _visit(self, order, eta):
         self.total, lowered, touched, flips = group_sweep(

@@ -38,9 +38,8 @@ import numpy as np
 
 from ...data.columns import Columns
 from ...kernels.columns import column_dots
-from ...sampling.frequencies import schedule
 from ..newton.support import support_newton, support_solve
-from .kernels import sweep
+from .kernels import sweeps
 from .primal_cd import ColumnDescent
 
 #: Columns of the smallest set; growth over the support.
@@ -167,7 +166,7 @@ class WorkingSetDescent(ColumnDescent):
                 if self.phase == MODEL:
                     self._build()
                 else:
-                    self._sweep()
+                    self._sweep(self._entries - work)
             work += max(self.operations - before, least)
 
     # ---- looks ----------------------------------------------------------------------------------
@@ -282,17 +281,10 @@ class WorkingSetDescent(ColumnDescent):
         column_dots(*self.columns.arrays, self.set, self.slopes, u)
         return u
 
-    def _sweep(self) -> None:
-        """One sweep; after the last one, on to the model's minimum."""
-        lowered, touched, flips = self._visits()
-        self._charge(int(touched))
-        self.sweeps += 1
-        self.first = self.first or lowered
-        if (
-            self.sweeps < self.most
-            and lowered > self.least_gain * self.first
-            and (self.quadratic or lowered > LITTLE * self.first)
-        ):
+    def _sweep(self, room: int) -> None:
+        """A sweep, or more while ``room`` entries last; after the last, to the model's minimum."""
+        lowered, flips = self._visits(room)
+        if self.sweeps < self.most and lowered > self._enough * self.first:
             return
         slow = lowered > SLOW**self.most_sweeps * self.first
         if self.sweeps == self.most_sweeps and flips == 0 and slow:
@@ -303,24 +295,42 @@ class WorkingSetDescent(ColumnDescent):
         self.models += 1
         self.phase = MODEL
 
-    def _visits(self) -> tuple[float, int, int]:
-        """A step on each unit of the set, or as many on those that bring more; see `_visit`."""
-        size = self.set.size
-        visits = schedule(
-            self.set, size, self.frequency, self.accumulator, self._order, self.random
-        )
-        eta = 1.0 / size if self.learning and size else 0.0
-        found = self._visit(self._order[:visits], eta)
-        if not self.learning:
-            self.average, self.learning = found[0] / max(size, 1), True
-        return found
+    @property
+    def _enough(self) -> float:
+        """What of the first sweep the last one has brought."""
+        return self.least_gain if self.quadratic else max(self.least_gain, LITTLE)
 
-    def _visit(self, order: np.ndarray, eta: float) -> tuple[float, int, int]:
-        """A step on each of ``order``: (decrease of the model, entries touched, sign changes)."""
-        self.total, lowered, touched, self.average, flips = sweep(
-            *self.columns.arrays, order, *self._model, self.frequency, self.average, eta
+    def _visits(self, room: int) -> tuple[float, int]:
+        """Steps on each unit of the set, or as many on those that bring more.
+
+        Returns what the last sweep has lowered the model by, and its sign changes.
+        """
+        self.total, lowered, touched, self.average, flips, self.first, count = sweeps(
+            *self.columns.arrays,
+            self.set,
+            *self._model,
+            self.frequency,
+            self.accumulator,
+            self._order,
+            self.random,
+            self.average,
+            self.learning,
+            self.first,
+            self.most - self.sweeps,
+            self._enough,
+            room,
         )
-        return lowered, touched, flips
+        self.learning = True
+        self._charge(int(touched))
+        self.sweeps += count
+        return lowered, flips
+
+    def _counted(self, lowered: float, touched: int, flips: int) -> tuple[float, int]:
+        """The same of one sweep."""
+        self._charge(int(touched))
+        self.sweeps += 1
+        self.first = self.first or lowered
+        return lowered, flips
 
     def _newton(self) -> None:
         support = self.set[self.point[self.set] != 0.0]
