@@ -11,7 +11,12 @@ from scipy import sparse
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
 from adacoord.solvers.primal import group_set, working_set
-from adacoord.solvers.primal.group_kernels import group_grams, group_minimum
+from adacoord.solvers.primal.group_kernels import (
+    group_add,
+    group_dots,
+    group_grams,
+    group_minimum,
+)
 from adacoord.solvers.primal.group_set import GroupWorkingSet
 
 LOG_LINKS = ("poisson", "gamma", "tweedie")
@@ -61,6 +66,7 @@ def test_gram_matrices_of_groups(is_sparse, one_curvature):
         blocks,
         bounds,
         column,
+        np.empty(3),
     )
     for g in range(3):
         part = centred[:, members[pointers[g] : pointers[g + 1]]]
@@ -72,6 +78,25 @@ def test_gram_matrices_of_groups(is_sparse, one_curvature):
     assert bounds[3] == pytest.approx(centred[:, 6] @ (rows * centred[:, 6]))
     if is_sparse:
         assert not column.any()
+
+
+@pytest.mark.parametrize("size", [1, 4, 7, 9])
+@pytest.mark.parametrize("one_curvature", [False, True])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_products_with_the_columns_of_a_group(is_sparse, one_curvature, size):
+    rng = np.random.default_rng(size)
+    A = rng.standard_normal((37, 12)) * (rng.random((37, 12)) < 0.6)
+    arrays = as_matrix(sparse.csr_matrix(A) if is_sparse else A).columns.arrays
+    columns, v = rng.permutation(12), rng.standard_normal(37)
+    chosen, dots = columns[2 : 2 + size], np.full(size + 1, 7.0)
+    group_dots(*arrays, columns, 2, size, v, dots)
+    np.testing.assert_allclose(dots[:size], A[:, chosen].T @ v, atol=1e-12)
+    assert dots[size] == 7.0
+    h = np.full(1, 0.7) if one_curvature else rng.random(37)
+    steps, slopes = rng.standard_normal(12), v.copy()
+    touched = group_add(*arrays, chosen, size, steps, h, slopes)
+    np.testing.assert_allclose(slopes, v + h * (A[:, chosen] @ steps[:size]), atol=1e-12)
+    assert touched == (np.count_nonzero(A[:, chosen]) if is_sparse else 37 * size)
 
 
 @settings(deadline=None)

@@ -23,13 +23,105 @@ STEPS, ENOUGH = 100, 1e-2
 
 
 @jit(fastmath=FAST)
+def _four_dots(data, a, b, c, d, x):
+    """The products of four dense columns with x, which is read once for all of them."""
+    p, q, r, s = 0.0, 0.0, 0.0, 0.0
+    for i in range(np.uint64(x.shape[0])):
+        p += data[a + i] * x[i]
+        q += data[b + i] * x[i]
+        r += data[c + i] * x[i]
+        s += data[d + i] * x[i]
+    return p, q, r, s
+
+
+@jit
+def group_dots(colptr, rows, data, columns, first, size, x, out):
+    """out_k = A^j . x for j = columns_(first + k), k < size.
+
+    Dense columns four at a time, here and in :func:`group_add` (a sweep over 10,000 x 500 in groups
+    of 5: 1.31 -> .94 ms, 30,000 x 200 of 8: 2.5 -> 1.7, 500 x 5,000 of 10: .52 -> .41).
+    """
+    one, k = np.uint64(1), 0
+    if rows is None:
+        while k + 4 <= size:
+            at = first + k
+            out[k], out[k + 1], out[k + 2], out[k + 3] = _four_dots(
+                data,
+                colptr[np.uint64(columns[at])],
+                colptr[np.uint64(columns[at + 1])],
+                colptr[np.uint64(columns[at + 2])],
+                colptr[np.uint64(columns[at + 3])],
+                x,
+            )
+            k += 4
+    while k < size:
+        j = np.uint64(columns[first + k])
+        out[k] = row_dot(rows, data, colptr[j], colptr[j + one], x)
+        k += 1
+
+
+@jit(fastmath=FAST)
+def _four_adds(data, a, b, c, d, p, q, r, s, h, slopes):
+    """slopes += h (p A^a + q A^b + r A^c + s A^d) of four dense columns."""
+    constant = h.shape[0] == 1
+    if constant:
+        p, q, r, s = p * h[0], q * h[0], r * h[0], s * h[0]
+    for i in range(np.uint64(slopes.shape[0])):
+        change = (p * data[a + i] + q * data[b + i]) + (r * data[c + i] + s * data[d + i])
+        slopes[i] += change if constant else h[i] * change
+
+
+@jit
+def group_add(colptr, rows, data, columns, size, steps, h, slopes):
+    """slopes += h sum_k steps_k A^j for j = columns_k, k < size; returns the entries touched."""
+    one, touched, k = np.uint64(1), np.uint64(0), 0
+    if rows is None:
+        while k + 4 <= size:
+            _four_adds(
+                data,
+                colptr[np.uint64(columns[k])],
+                colptr[np.uint64(columns[k + 1])],
+                colptr[np.uint64(columns[k + 2])],
+                colptr[np.uint64(columns[k + 3])],
+                steps[k],
+                steps[k + 1],
+                steps[k + 2],
+                steps[k + 3],
+                h,
+                slopes,
+            )
+            touched += np.uint64(4 * slopes.shape[0])
+            k += 4
+    while k < size:
+        j = np.uint64(columns[k])
+        _add(rows, data, colptr[j], colptr[j + one], steps[k], h, slopes)
+        touched += colptr[j + one] - colptr[j]
+        k += 1
+    return touched
+
+
+@jit(fastmath=FAST)
 def group_grams(
-    colptr, rows, data, groups, pointers, members, h, sums, mass, starts, blocks, bounds, column
+    colptr,
+    rows,
+    data,
+    groups,
+    pointers,
+    members,
+    h,
+    sums,
+    mass,
+    starts,
+    blocks,
+    bounds,
+    column,
+    dots,
 ):
     """B of ``groups`` into ``blocks`` from ``starts`` on, and a bound on its largest eigenvalue.
 
     A negative start is that of a group too large for it: the bound is its trace.  Returns the
-    entries touched; ``column`` is room for one, and stays 0 (for dense data its content is free).
+    entries touched; ``column`` is room for one, and stays 0 (for dense data its content is free),
+    ``dots`` for a number of each column of the largest group.
     """
     touched = np.uint64(0)
     one = np.uint64(1)
@@ -44,9 +136,11 @@ def group_grams(
             for e in range(begin, end):
                 i = e - begin if rows is None else rows[e]
                 column[i] = (h[0] if constant else h[i]) * data[e]
-            for b in range(a if start >= 0 else size - 1, size):
-                other = np.uint64(members[first + (b if start >= 0 else a)])
-                dot = row_dot(rows, data, colptr[other], colptr[other + one], column)
+            # the other half is the same; of a group too large for it, the diagonal alone
+            count = size - a if start >= 0 else 1
+            group_dots(colptr, rows, data, members, first + a, count, column, dots)
+            for b in range(a, a + count):
+                other, dot = np.uint64(members[first + b]), dots[b - a]
                 touched += colptr[other + one] - colptr[other]
                 entry = dot - sums[j] * (sums[other] / mass)
                 if other == j:
@@ -164,11 +258,12 @@ def group_sweep(
     l1,
     l2,
     work,
+    moving,
 ):
     """A step on each group of ``order``; (total, decrease of the model, entries touched, groups
     that came to 0 or left it).
 
-    ``work`` is room for four times the largest group.
+    ``work`` is room for four times the largest group, ``moving`` for the columns of one.
     """
     one = np.uint64(1)
     lowered, touched, flips = 0.0, np.uint64(0), 0
@@ -178,16 +273,16 @@ def group_sweep(
         first, size = pointers[group], pointers[group + 1] - pointers[group]
         shift = total / mass
         was, square = False, 0.0
+        group_dots(colptr, rows, data, members, first, size, slopes, g)
         for a in range(size):
             j = np.uint64(members[first + a])
-            start, stop = colptr[j], colptr[j + one]
-            g[a] = row_dot(rows, data, start, stop, slopes) - sums[j] * shift
+            g[a] -= sums[j] * shift
             old[a] = x[j]
             was = was or x[j] != 0.0
             beyond = abs(g[a]) - l1
             if beyond > 0.0:
                 square += beyond * beyond
-            touched += stop - start
+            touched += colptr[j + one] - colptr[j]
         if was or np.sqrt(square) > thresholds[group]:
             gain = group_minimum(
                 old,
@@ -202,16 +297,16 @@ def group_sweep(
                 v,
                 r,
             )
-            now = False
+            now, count = False, 0
             for a in range(size):
                 if v[a] != old[a]:
                     j = np.uint64(members[first + a])
-                    start, stop = colptr[j], colptr[j + one]
-                    _add(rows, data, start, stop, v[a] - old[a], h, slopes)
-                    touched += stop - start
+                    moving[count], r[count] = members[first + a], v[a] - old[a]
+                    count += 1
                     total += (v[a] - old[a]) * sums[j]
                     x[j] = v[a]
                 now = now or v[a] != 0.0
+            touched += group_add(colptr, rows, data, moving, count, r, h, slopes)
             if now != was:
                 flips += 1
             lowered += gain

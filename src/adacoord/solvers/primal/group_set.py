@@ -67,6 +67,7 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         self.blocks = np.zeros(int(ends[ends <= MOST].max(initial=0)))
         self.bounds, self.built = np.zeros(m), np.zeros(m, dtype=bool)
         self._column, self._room = np.zeros(problem.n), np.empty((4, int(sizes.max())))
+        self._moving = np.empty(int(sizes.max()), dtype=np.int64)
         self._everything = np.arange(problem.d)
         self._no_turns()
         self.gram, self.gram_of = np.empty((0, 0)), self._everything[:0]
@@ -112,6 +113,7 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
             self.blocks,
             self.bounds,
             self._column,
+            self._room[0],
         )
         self.built[groups] = True
         self._charge(int(touched))
@@ -136,6 +138,7 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
             self.bounds,
             *self.problem.penalty.arguments,
             self._room,
+            self._moving,
         )
         return lowered, touched, flips
 
