@@ -38,8 +38,8 @@ def _four_dots(data, a, b, c, d, x):
 def group_dots(colptr, rows, data, columns, first, size, x, out):
     """out_k = A^j . x for j = columns_(first + k), k < size.
 
-    Dense columns four at a time, here and in :func:`group_add` (a sweep over 10,000 x 500 in groups
-    of 5: 1.31 -> .94 ms, 30,000 x 200 of 8: 2.5 -> 1.7, 500 x 5,000 of 10: .52 -> .41).
+    Dense columns four at a time, here and in :func:`group_add`: the group lasso of
+    ``race.py --models`` takes 19 ms on 10,000 x 500 and took 25, on 500 x 5,000 12 for 13.
     """
     one, k = np.uint64(1), 0
     if rows is None:

@@ -168,8 +168,8 @@ def sweeps(
     (``first``, 0 before there was one), or one after which ``room`` entries have been touched,
     counting n at least for each.  While frequencies are not ``learning``, a sweep gives the mean.
 
-    One call of them all: of 62 x 2,000 numbers a sweep takes 6 us, and took 20 with calls of its
-    own for its order and its steps.
+    One call of them all: with the one loop over the losses, logistic on 62 x 2,000 numbers at
+    l1_max/100 takes 3.9 ms, and took 4.3.
     """
     size, touched, count, work = columns.shape[0], np.uint64(0), 0, 0
     lowered, flips = 0.0, 0
