@@ -12,13 +12,15 @@ from adacoord.linalg import moments
 from adacoord.solvers.newton import size
 from adacoord.solvers.primal import gram_set
 from adacoord.solvers.primal.gram_set import GramWorkingSet
-from adacoord.solvers.registry import SOLVERS
+from adacoord.solvers.registry import SOLVERS, STEEP
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_small(monkeypatch):
-    """Data of a few rows take it, too; sets grow by a few columns, in blocks of a few rows."""
+    """Data of a few rows take it, too, whatever l2; sets grow by a few columns, in blocks of a few
+    rows."""
     monkeypatch.setattr(size, "SMALL", 0)
+    monkeypatch.setattr("adacoord.solvers.registry.STEEP", np.inf)
     monkeypatch.setattr(gram_set, "SMALLEST", 5)
     monkeypatch.setattr(gram_set, "FEW", 8)
     monkeypatch.setattr(gram_set, "BLOCK", 50)
@@ -42,7 +44,10 @@ def test_who_gets_it(monkeypatch):
     def taken(problem):
         return SOLVERS["acf"].variant(problem).cls
 
-    assert taken(make()) == taken(make(l2=0.1)) == taken(make(20, 60)) == "GramWorkingSet"
+    monkeypatch.setattr("adacoord.solvers.registry.STEEP", STEEP)
+    assert taken(make()) == taken(make(l2=0.005)) == taken(make(20, 60)) == "GramWorkingSet"
+    assert taken(make(l2=0.1)) == "WorkingSetDescent"  # quick without
+    assert taken(make(8 * 20, l2=0.1)) == taken(make(l2=0.1, mean=10.0)) == "GramWorkingSet"
     assert taken(make(l1=0.0, l2=0.1)) == "AdaptiveFrequencies"
     A, b = np.eye(5), np.ones(5)
     for other in (ac.Problem(sparse.csr_matrix(A), b, l1=0.1), ac.Problem(A, b, "huber", l1=0.1)):
@@ -50,7 +55,7 @@ def test_who_gets_it(monkeypatch):
     monkeypatch.setattr(moments, "LARGEST", 8 * 4 * 62**2 - 1)  # a byte less than 60 columns take
     assert taken(make()) == "GramWorkingSet" and taken(make(60, 60)) == "WorkingSetDescent"
     assert taken(make(20, 60)) == "GramWorkingSet"  # l1 alone: no more than 40 of them at a time
-    assert taken(make(20, 60, l2=0.1)) == "WorkingSetDescent"
+    assert taken(make(20, 60, l2=0.005)) == "WorkingSetDescent"
     monkeypatch.setattr(size, "SMALL", 2**18)
     assert taken(make()) == "WorkingSetDescent"
 
