@@ -130,3 +130,18 @@ def test_factor_of_dependent_rows():
     L = H.copy()
     assert factorise(L, H.diagonal().copy()) == 1
     np.testing.assert_allclose(np.tril(L) @ np.tril(L).T, H, atol=1e-8)
+
+
+def test_factor_of_many_dependent_rows():
+    """Rounding does not grow from one small pivot to the next: but for the first none has one."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((10, 60)) + 3.0 * rng.standard_normal((10, 1))
+    H = A.T @ A
+    L = H.copy()
+    assert factorise(L, H.diagonal().copy()) == 50
+    assert np.isinf(L.diagonal()).sum() == 49
+    below = np.tril(L, -1)
+    assert np.abs(below).max() <= 1.1 * np.sqrt(H.diagonal().max())
+    kept = np.flatnonzero(np.isfinite(L.diagonal()))[:10]
+    part = np.tril(L)[np.ix_(kept, kept)]
+    np.testing.assert_allclose(part @ part.T, H[np.ix_(kept, kept)], rtol=1e-8)

@@ -21,6 +21,7 @@ from ..solvers.registry import (
     classes_by_columns,
     extended,
     joint,
+    lasso,
     lbfgs_can,
     linear_program,
     newton_can,
@@ -133,7 +134,7 @@ def choose(problem: Problem) -> str:
         from .scale import choose_blocks
 
         return choose_blocks(problem)
-    if small(problem):
+    if small(problem) and not lasso(problem):
         return "newton-cg" if cg_is_faster(problem) else "newton"
     if nonnegative_least_squares(problem):
         return "newton"

@@ -78,7 +78,8 @@ class Columns:
             array, step = matrix._array, max(BLOCK // d, 1)
             for first in range(0, n, step):
                 part = slice(first, first + step)
-                whole[:, part] = array[part].take(kept, axis=1).T
+                rows = array[part] if kept.size == d else array[part].take(kept, axis=1)
+                whole[:, part] = rows.T
             return cls((n, d), colptr, None, data, held)
         rows = np.empty(data.size, dtype=np.uint32 if n < 2**32 else np.uint64)
         if data.size:

@@ -142,7 +142,9 @@ def gram_sweep(m, H, r, x, l1, l2, positive):
 def factorise(L, diagonal):
     """L L' = L in place, by rows; how many depend on those above them.
 
-    Their pivots are as if the diagonal were DEPENDENT longer there.
+    The pivot of the first of them is as if the diagonal were DEPENDENT longer there, that of the
+    others is infinite: with many small pivots rounding grows from one to the next without bound
+    (60 x 400, a support of 151: x was NaN).
     """
     count = 0
     for i in range(L.shape[0]):
@@ -152,7 +154,7 @@ def factorise(L, diagonal):
             row[j] = (row[j] - dot(j, row, other)) / other[j]
         left, least = row[i] - dot(i, row, row), DEPENDENT * diagonal[i]
         count += left <= least
-        row[i] = math.sqrt(max(left, least))
+        row[i] = math.sqrt(max(left, least)) if left > least or count == 1 else np.inf
     return count
 
 
@@ -161,8 +163,8 @@ def newton_step(m, H, q, r, x, square, l1, l2, positive, support, step, trial):
     """To the minimiser on the support; x_j that would change their signs go to 0 instead.
 
     If that does not pay, only to the first of these.  ``support``, ``step`` and ``trial`` are
-    room.  Whether it got there; and how many columns depend on others: along these P is linear,
-    and the step goes on until an x_j is 0.
+    room.  Whether it got there; and how many columns depend on others: along the first of these P
+    is linear, and the step goes on until an x_j is 0; the others stay where they are.
     """
     s = 0
     for k in range(m):

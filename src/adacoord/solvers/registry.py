@@ -18,12 +18,18 @@ from .newton.size import LARGEST, small, system_size, too_large
 SET_MATRICES = 4
 #: Columns that are few, and rows per column that are many, for Gram matrices of log links.
 MOST_TALL, TALL = 100, 20
-#: l2 over the mean square of a column from which descent on the columns themselves is quick, and
-#: rows per column from which on their Gram matrix costs less all the same.  Time of descent over
-#: that of Gram matrices on drawn dense tables of 2^18 to 4e6 entries at l1_max/3 to /500, geometric
-#: mean on four seeds: .65, .44, .43, .49; the least .06.  It is more than 1.2 in 18 of 153 fits, 1
-#: to 10 ms each with supports of up to 150 columns.
-STEEP, LEVEL = 0.01, 8
+#: Entries up to which least squares with an l1 are solved to the last digit: beyond, descent on
+#: columns to 1e-4 takes down to a third of the time (561 x 360, a support of 203: 9.0 -> 4.3 ms;
+#: 517 x 201 sparse: 4.7 -> 1.7; 100 x 40 the other way, .5 -> .8).
+SMALL_LASSO = 2**13
+#: Where descent on the columns of dense data takes less time than their Gram matrix: in tables of
+#: more entries than LEAST, and of at most SQUARE times as many rows as columns or the reverse; with
+#: an l2 of at least STEEP mean squares of a column, of at most LEVEL times as many rows as columns.
+#: Time of the one over that of the other on drawn tables up to 4e6 entries, l1_max/3 to /500: with
+#: such an l2, geometric means on four seeds .65, .44, .43, .49, the least .06, the most 2.8 (more
+#: than 1.2 in 18 of 153 fits, 1 to 10 ms each); square ones with l1 alone .67, .22 and 2.0 (27
+#: fits; at l1_max/500 the Gram matrix is twice as fast, on correlated columns more).
+LEAST, SQUARE, STEEP, LEVEL = 2**17, 3, 0.01, 8
 
 
 @dataclass(frozen=True)
@@ -417,24 +423,27 @@ def linear_program(problem: Problem) -> bool:
     return one_kink and only_l1 and not small(problem) and 8 * problem.d**2 <= LARGEST
 
 
+def lasso(problem: Problem) -> bool:
+    """Least squares with an l1, not of very few entries: for descent on columns."""
+    squared = problem.loss.name == "squared" and problem.penalty.has_threshold
+    return squared and problem.n * problem.d > SMALL_LASSO
+
+
 def dense_least_squares(problem: Problem) -> bool:
     """The squared loss on dense data that are not small, where the Gram matrix of any set of
     columns that may be wanted fits (``linalg.moments.LARGEST``): of all of them, or for l1 alone of
-    not many more than there are rows.  Not with an l2 that makes descent quick without it
-    (``STEEP``)."""
-    matrix, l2, most = problem.matrix, problem.penalty.strong_convexity, problem.d
+    not many more than there are rows; not where descent is quicker without (``STEEP``)."""
+    matrix, l2 = problem.matrix, problem.penalty.strong_convexity
+    (n, d), most = matrix.shape, problem.d
     if l2 == 0.0:
-        most = min(most, 2 * problem.n)
-    suited = (
-        problem.loss.name == "squared"
-        and matrix.is_dense
-        and not matrix.blocked
-        and not small(problem)
-        and fits(most, SET_MATRICES)
-    )
-    if not suited or l2 == 0.0 or problem.n >= LEVEL * problem.d:
+        most = min(most, 2 * n)
+    held = matrix.is_dense and not matrix.blocked
+    suited = held and lasso(problem) and fits(most, SET_MATRICES)
+    if not suited or n * d <= LEAST:
         return suited
-    return l2 * problem.d < STEEP * matrix.mean_square
+    if n <= SQUARE * d and d <= SQUARE * n:
+        return False
+    return n > LEVEL * d or l2 * d < STEEP * matrix.mean_square
 
 
 def tall_log_link(problem: Problem) -> bool:

@@ -9,18 +9,16 @@ from sklearn.linear_model import ElasticNet
 
 import adacoord as ac
 from adacoord.linalg import moments
-from adacoord.solvers.newton import size
+from adacoord.solvers import registry
 from adacoord.solvers.primal import gram_set
 from adacoord.solvers.primal.gram_set import GramWorkingSet
-from adacoord.solvers.registry import SOLVERS, STEEP
+from adacoord.solvers.registry import SOLVERS
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_small(monkeypatch):
-    """Data of a few rows take it, too, whatever l2; sets grow by a few columns, in blocks of a few
-    rows."""
-    monkeypatch.setattr(size, "SMALL", 0)
-    monkeypatch.setattr("adacoord.solvers.registry.STEEP", np.inf)
+    """Data of a few rows take it, too; sets grow by a few columns, in blocks of a few rows."""
+    monkeypatch.setattr(registry, "SMALL_LASSO", 0)
     monkeypatch.setattr(gram_set, "SMALLEST", 5)
     monkeypatch.setattr(gram_set, "FEW", 8)
     monkeypatch.setattr(gram_set, "BLOCK", 50)
@@ -44,10 +42,7 @@ def test_who_gets_it(monkeypatch):
     def taken(problem):
         return SOLVERS["acf"].variant(problem).cls
 
-    monkeypatch.setattr("adacoord.solvers.registry.STEEP", STEEP)
-    assert taken(make()) == taken(make(l2=0.005)) == taken(make(20, 60)) == "GramWorkingSet"
-    assert taken(make(l2=0.1)) == "WorkingSetDescent"  # quick without
-    assert taken(make(8 * 20, l2=0.1)) == taken(make(l2=0.1, mean=10.0)) == "GramWorkingSet"
+    assert taken(make()) == taken(make(l2=0.1)) == taken(make(20, 60)) == "GramWorkingSet"
     assert taken(make(l1=0.0, l2=0.1)) == "AdaptiveFrequencies"
     A, b = np.eye(5), np.ones(5)
     for other in (ac.Problem(sparse.csr_matrix(A), b, l1=0.1), ac.Problem(A, b, "huber", l1=0.1)):
@@ -55,9 +50,22 @@ def test_who_gets_it(monkeypatch):
     monkeypatch.setattr(moments, "LARGEST", 8 * 4 * 62**2 - 1)  # a byte less than 60 columns take
     assert taken(make()) == "GramWorkingSet" and taken(make(60, 60)) == "WorkingSetDescent"
     assert taken(make(20, 60)) == "GramWorkingSet"  # l1 alone: no more than 40 of them at a time
-    assert taken(make(20, 60, l2=0.005)) == "WorkingSetDescent"
-    monkeypatch.setattr(size, "SMALL", 2**18)
+    assert taken(make(20, 60, l2=0.1)) == "WorkingSetDescent"
+    monkeypatch.setattr(registry, "SMALL_LASSO", 2**13)
     assert taken(make()) == "WorkingSetDescent"
+
+
+def test_who_is_quicker_without(monkeypatch):
+    monkeypatch.setattr(registry, "LEAST", 0)
+
+    def taken(*shape, **how):
+        return SOLVERS["acf"].variant(make(*shape, **how)).cls
+
+    for shape in ((60, 20), (20, 60), (30, 30)):
+        assert taken(*shape) == taken(*shape, l2=0.1) == "WorkingSetDescent"
+    assert taken(61, 20) == taken(20, 61) == taken(61, 20, l2=0.005) == "GramWorkingSet"
+    assert taken(160, 20, l2=0.1) == taken(20, 61, l2=0.1) == "WorkingSetDescent"
+    assert taken(161, 20, l2=0.1) == taken(160, 20, l2=0.1, mean=10.0) == "GramWorkingSet"
 
 
 SHAPES = {"tall": (60, 20), "wide": (20, 70), "few": (40, 6)}
@@ -140,6 +148,17 @@ def test_start():
     assert again.converged and again.passes <= 1
     lower = ac.solve(problem.with_penalty(0.01), "acf", tol=1e-9, start=found)
     assert lower.converged
+
+
+def test_supports_far_larger_than_their_rank():
+    """151 columns of 60 rows had a coefficient on the way, and x was NaN from then on."""
+    rng = np.random.default_rng(9)
+    A = rng.standard_normal((60, 400)) + 3.0 * rng.standard_normal((60, 1))
+    problem = ac.Problem(A, A[:, :5].sum(axis=1) + rng.standard_normal(60))
+    problem = problem.with_penalty(problem.l1_max() / 1000)
+    s = solver(problem)
+    s.advance(100)
+    assert s.estimate <= 1e-9 and np.isfinite(s.x).all()
 
 
 def test_sets_stay_small():

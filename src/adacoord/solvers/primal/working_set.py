@@ -235,14 +235,11 @@ class WorkingSetDescent(ColumnDescent):
         if self.columns.has(wanted):
             return
         spare = None
-        if self.set_entries > MOST * self._entries:
+        if self.room == np.inf or self.set_entries > MOST * self._entries:
             spare = np.arange(matrix.shape[1])
         elif distance is not None:
             nearest = np.argsort(distance)
-            # a first set may be the last: small data are held whole from the second on (dense,
-            # 2,851 x 1,157, a support of 16: 14 -> 8 ms)
-            room = self.room if self.columns.held.any() else ROOM * self._entries
-            spare = self._members(nearest[: self._fitting(nearest, room)])
+            spare = self._members(nearest[: self._fitting(nearest, self.room)])
         self.columns = Columns.some(matrix, np.empty(0, dtype=np.int64))  # those held may go
         self.columns = matrix.some_columns(wanted, spare)
 
