@@ -12,7 +12,7 @@ from sklearn.linear_model import MultiTaskElasticNet
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
 from adacoord.solvers.primal.class_kernels import (
-    BLOCK,
+    EXPONENTIALS,
     class_expand,
     class_sweep,
     dense_row_sweep,
@@ -77,16 +77,22 @@ def model(seed, simplex):
     return A, p, w, slopes, x, value, slopes_at
 
 
-@pytest.mark.parametrize("n, K", [(1, 2), (7, 3), (BLOCK // 8 + 3, 8), (3, BLOCK + 1)])
-def test_expansion_of_the_losses_of_classes(n, K):
+@pytest.mark.parametrize("scale", [1e-8, 20.0, 1e6])
+@pytest.mark.parametrize(
+    "n, K", [(1, 2), (7, 3), (EXPONENTIALS // 8 + 3, 8), (3, EXPONENTIALS + 1)]
+)
+def test_expansion_of_the_losses_of_classes(n, K, scale):
     rng = np.random.default_rng(n)
-    z, w, b = 20.0 * rng.standard_normal((n, K)), rng.random(n), rng.integers(K, size=n)
+    z, w, b = scale * rng.standard_normal((n, K)), rng.random(n), rng.integers(K, size=n)
+    w[2:4] = 0.0
     loss, y, p = ac.losses.Multinomial(), np.empty((n, K)), np.empty((n, K))
     total = class_expand(z, b, w, y, p)
     expected = loss.derivative(z, b)
     np.testing.assert_allclose(y, expected, rtol=1e-13, atol=1e-300)
     np.testing.assert_allclose(p, expected + np.eye(K)[b], rtol=1e-13, atol=1e-15)
     assert total == pytest.approx(w @ loss.value(z, b), rel=1e-13)
+    z[0, 0] = np.inf  # an overflow is not taken for a decrease
+    assert not class_expand(z, b, w, y, p) < np.inf
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])

@@ -21,21 +21,21 @@ from ...kernels.vector_math import exp
 from ...sampling.frequencies import updated_frequency
 from .group_kernels import group_prox
 
-#: Exponentials that are taken side by side.
-BLOCK = 2**11
+#: Exponentials that are taken side by side: rows of so many stay in the cache.
+EXPONENTIALS = 2**11
 
 
 @jit(fastmath=FAST)
 def class_expand(z, b, weight, y, p):
     """p_i = softmax(z_i), y_i = p_i - e_b; returns sum_i weight_i phi(z_i).
 
-    Blocks of rows stay in the cache, exponentials of a block are taken side by side (7,674 rows of
-    8 classes: .34 -> .18 ms).
+    Exponentials side by side, some rows at a time: 7,674 rows of 8 classes take .18 ms, .34 with
+    one after the other.
     """
     n, K, total = np.uint64(z.shape[0]), np.uint64(z.shape[1]), 0.0
-    flat, block = p.reshape(-1), max(np.uint64(BLOCK) // K, np.uint64(1))
-    for first in range(np.uint64(0), n, block):
-        last = min(first + block, n)
+    flat, some = p.reshape(-1), max(np.uint64(EXPONENTIALS) // K, np.uint64(1))
+    for first in range(np.uint64(0), n, some):
+        last = min(first + some, n)
         for i in range(first, last):
             largest = z[i, 0]
             for k in range(K):
