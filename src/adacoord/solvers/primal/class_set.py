@@ -111,7 +111,7 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
         self._begin(rng, start)
         self._no_turns()
         self.room = np.inf  # all columns are here
-        self._room = np.empty((2, K))
+        self._room = np.empty((6, K))
         self._everything = np.arange(d)
         self._predict()
         self.operations = 0
@@ -142,6 +142,10 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
         if p.offset is not None:
             self.z += p.offset
         support = np.flatnonzero(self._support())
+        if self.long and 2 * support.size > p.d:  # by BLAS (1,000 x 500, 10 targets: .8 -> .4 ms)
+            self.z += self.columns.data.reshape(p.d, p.n).T @ self.point
+            self.operations += int(self.column_sizes[support].sum())
+            return
         self.operations += int(
             class_combine(*self.columns.arrays, support, self.point[support], self.z)
         )
