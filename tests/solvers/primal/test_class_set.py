@@ -12,6 +12,8 @@ from sklearn.linear_model import MultiTaskElasticNet
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
 from adacoord.solvers.primal.class_kernels import (
+    EXPONENTIALS,
+    class_expand,
     class_sweep,
     dense_row_sweep,
     gram_row_sweep,
@@ -73,6 +75,24 @@ def model(seed, simplex):
         return slopes + np.stack([H[i] @ dz[i] for i in range(n)])
 
     return A, p, w, slopes, x, value, slopes_at
+
+
+@pytest.mark.parametrize("scale", [1e-8, 20.0, 1e6])
+@pytest.mark.parametrize(
+    "n, K", [(1, 2), (7, 3), (EXPONENTIALS // 8 + 3, 8), (3, EXPONENTIALS + 1)]
+)
+def test_expansion_of_the_losses_of_classes(n, K, scale):
+    rng = np.random.default_rng(n)
+    z, w, b = scale * rng.standard_normal((n, K)), rng.random(n), rng.integers(K, size=n)
+    w[2:4] = 0.0
+    loss, y, p = ac.losses.Multinomial(), np.empty((n, K)), np.empty((n, K))
+    total = class_expand(z, b, w, y, p)
+    expected = loss.derivative(z, b)
+    np.testing.assert_allclose(y, expected, rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(p, expected + np.eye(K)[b], rtol=1e-13, atol=1e-15)
+    assert total == pytest.approx(w @ loss.value(z, b), rel=1e-13)
+    z[0, 0] = np.inf  # an overflow is not taken for a decrease
+    assert not class_expand(z, b, w, y, p) < np.inf
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -163,12 +183,13 @@ def test_gram_matrices_and_long_vectors_take_the_same_steps(seed, intercept):
     gram = part.T @ (w[:, None] * part)
     end = (np.ones(5), 0.0, 0.0)
     new, other, sum_one, sum_two = x.copy(), x.copy(), total.copy(), total.copy()
+    there = np.ascontiguousarray(q.T)
     one = gram_row_sweep(
         order,
         place,
         new,
         gram,
-        np.ascontiguousarray(q.T),
+        there,
         curvature,
         sums,
         sum_one,
@@ -176,7 +197,7 @@ def test_gram_matrices_and_long_vectors_take_the_same_steps(seed, intercept):
         0.01,
         0.02,
         *end,
-        np.empty((2, 3)),
+        np.empty((6, 3)),
     )
     columns, moved = as_matrix(A).columns, slopes.copy()
     two = row_sweep(
@@ -200,6 +221,7 @@ def test_gram_matrices_and_long_vectors_take_the_same_steps(seed, intercept):
     np.testing.assert_allclose(sum_one, sum_two, atol=1e-12)
     assert one[0] == pytest.approx(two[0], abs=1e-12)
     assert one[3] == two[3]
+    np.testing.assert_allclose(there, q.T + (gram @ (new - x)[of_set]).T, atol=1e-12)
     third, sum_three, across = x.copy(), total.copy(), np.ascontiguousarray(slopes.T)
     three = dense_row_sweep(
         columns.colptr,

@@ -12,6 +12,7 @@ import adacoord as ac
 from adacoord.data.matrix import as_matrix
 from adacoord.solvers.primal import group_set, working_set
 from adacoord.solvers.primal.group_kernels import (
+    by_rows,
     group_add,
     group_dots,
     group_grams,
@@ -328,3 +329,15 @@ def test_certify_takes_groups_and_path_says_what_to_do():
     assert ac.certify(problem, 0.9 * best.x, best.intercept, effort=20).gap < 0.1 * best.primal
     with pytest.raises(ValueError, match="a path goes over l1 and l2, not over groups"):
         ac.path(problem)
+
+
+def test_columns_by_rows():
+    rng = np.random.default_rng(0)
+    A = sparse.random_array((30, 12), density=0.2, rng=rng, format="csc")
+    columns, chosen = as_matrix(A).columns, np.array([7, 0, 11, 4])
+    part = A[:, chosen]
+    ends, places = np.zeros(32, dtype=np.uint64), np.empty(part.nnz, dtype=np.uint32)
+    values = np.empty(part.nnz)
+    by_rows(*columns.arrays, chosen, ends, places, values)
+    rows = sparse.csr_array((values, places.astype(int), ends[:-1].astype(int)), shape=part.shape)
+    np.testing.assert_array_equal(rows.toarray(), part.toarray())

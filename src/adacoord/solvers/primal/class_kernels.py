@@ -15,47 +15,48 @@ import math
 
 import numpy as np
 
+from ...kernels.classes import block_dot
 from ...kernels.jit import FAST, jit
+from ...kernels.vector_math import exp
 from ...sampling.frequencies import updated_frequency
 from .group_kernels import group_prox
 
-
-@jit
-def class_linearise(z, b, weight, slopes, p):
-    """p_i = softmax(z_i), slopes_i = weight_i (p_i - e_b); returns sum_i weight_i phi(z_i)."""
-    total, K = 0.0, z.shape[1]
-    for i in range(z.shape[0]):
-        largest = z[i, 0]
-        for k in range(1, K):
-            largest = max(largest, z[i, k])
-        rest = 0.0
-        for k in range(K):
-            p[i, k] = math.exp(z[i, k] - largest)
-            rest += p[i, k]
-        others = 0.0
-        for k in range(K):
-            p[i, k] /= rest
-            slopes[i, k] = weight[i] * p[i, k]
-            if k != b[i]:
-                others += p[i, k]
-        slopes[i, b[i]] = -weight[i] * others  # no digits are lost where p_b is near 1
-        total += weight[i] * (largest - z[i, b[i]] + math.log(rest))
-    return total
+#: Exponentials that are taken side by side: rows of so many stay in the cache.
+EXPONENTIALS = 2**11
 
 
-@jit
-def class_loss(z, dz, t, b, weight):
-    """sum_i weight_i phi(z_i + t dz_i) of the multinomial loss."""
-    total, K = 0.0, z.shape[1]
-    for i in range(z.shape[0]):
-        own = z[i, b[i]] + t * dz[i, b[i]]
-        largest = own
-        for k in range(K):
-            largest = max(largest, z[i, k] + t * dz[i, k])
-        rest = 0.0
-        for k in range(K):
-            rest += math.exp(z[i, k] + t * dz[i, k] - largest)
-        total += weight[i] * (largest - own + math.log(rest))
+@jit(fastmath=FAST)
+def class_expand(z, b, weight, y, p):
+    """p_i = softmax(z_i), y_i = p_i - e_b; returns sum_i weight_i phi(z_i).
+
+    Exponentials side by side, some rows at a time: 7,674 rows of 8 classes take .18 ms, .34 with
+    one after the other.
+    """
+    n, K, total = np.uint64(z.shape[0]), np.uint64(z.shape[1]), 0.0
+    flat, some = p.reshape(-1), max(np.uint64(EXPONENTIALS) // K, np.uint64(1))
+    for first in range(np.uint64(0), n, some):
+        last = min(first + some, n)
+        for i in range(first, last):
+            largest = z[i, 0]
+            for k in range(K):
+                largest = max(largest, z[i, k])
+            for k in range(K):
+                p[i, k] = z[i, k] - largest
+            total -= weight[i] * p[i, np.uint64(b[i])]
+        for e in range(first * K, last * K):
+            flat[e] = exp(flat[e])
+        for i in range(first, last):
+            own, whole, others = np.uint64(b[i]), 0.0, 0.0
+            for k in range(K):
+                whole += p[i, k]
+            for k in range(K):
+                p[i, k] /= whole
+                y[i, k] = p[i, k]
+            y[i, own] = 0.0
+            for k in range(K):
+                others += y[i, k]
+            y[i, own] = -min(others, 1.0)  # no digits are lost where p_b is near 1
+            total += weight[i] * math.log(whole)
     return total
 
 
@@ -94,23 +95,12 @@ def class_combine(colptr, rows, data, columns, steps, out):
     return touched
 
 
-@jit(fastmath=FAST)
-def class_dot(rows, data, start, stop, slopes, g):
-    """g = sum_i a_ij slopes_i."""
-    K = slopes.shape[1]
-    g[:] = 0.0
-    for e in range(start, stop):
-        i = e - start if rows is None else rows[e]
-        for k in range(K):
-            g[k] += data[e] * slopes[i, k]
-
-
 @jit
 def class_dots(colptr, rows, data, columns, slopes, out):
-    """The same of each of ``columns``."""
+    """out_c = sum_i a_ij slopes_i for j = columns_c."""
     for c in range(columns.shape[0]):
         j = np.uint64(columns[c])
-        class_dot(rows, data, colptr[j], colptr[j + np.uint64(1)], slopes, out[c])
+        block_dot(rows, data, colptr[j], colptr[j + np.uint64(1)], slopes, out[c])
 
 
 @jit(fastmath=FAST)
@@ -128,16 +118,16 @@ def class_shift(slopes, p, weight, step):
 @jit(fastmath=FAST)
 def _move_one(rows, data, start, stop, k, step, p, weight, slopes, g):
     """slopes and the slopes g of the column, once x_jk has moved by ``step``."""
-    K = p.shape[1]
+    K, own = np.uint64(p.shape[1]), np.uint64(k)
     for e in range(start, stop):
-        i = e - start if rows is None else rows[e]
-        part = data[e] * step * weight[i] * p[i, k]
+        i = e - start if rows is None else np.uint64(rows[e])
+        part = data[e] * step * weight[i] * p[i, own]
         for m in range(K):
             change = -part * p[i, m]
             slopes[i, m] += change
             g[m] += data[e] * change
-        slopes[i, k] += part
-        g[k] += data[e] * part
+        slopes[i, own] += part
+        g[own] += data[e] * part
 
 
 @jit(fastmath=FAST)
@@ -187,7 +177,7 @@ def class_sweep(
     for t in range(order.shape[0]):
         j = np.uint64(order[t])
         start, stop = colptr[j], colptr[j + one]
-        class_dot(rows, data, start, stop, slopes, g)
+        block_dot(rows, data, start, stop, slopes, g)
         touched += stop - start
         gains = 0.0
         for k in range(K):
@@ -268,27 +258,51 @@ def gram_row_sweep(
 
     ``place_j`` is where column j stands in ``gram`` and in the slopes ``q`` of the set, of shape
     (K, size), which are of the best intercepts.  A step is as long as the set is wide; that is what
-    counts as touched.
+    counts as touched.  Four steps at a time enter the slopes: until then those to come take them
+    into account one by one (1,000 x 500, 10 targets: .21 -> .17 ms a sweep).
     """
     K, size = x.shape[1], gram.shape[0]
     lowered, touched, flips = 0.0, np.uint64(0), 0
-    g, v = work[0], work[1]
+    g, v, steps = work[0], work[1], work[2:]
+    waiting, places = 0, np.empty(4, dtype=np.uint64)
     for t in range(order.shape[0]):
         j = order[t]
-        a = place[j]
+        a = np.uint64(place[j])
         for k in range(K):
             g[k] = q[k, a] + l2 * x[j, k]
+        for s in range(waiting):
+            entry = gram[places[s], a]
+            for k in range(K):
+                g[k] += entry * steps[s, k]
         gain, moved, flipped = _row_step(x, j, g, curvature[j] + l2, l1, thresholds[j], v)
         if moved:
             _take_step(x, j, v, sums, total)
-            _add_outer(gram[a], v, q)
+            places[waiting] = a
+            for k in range(K):
+                steps[waiting, k] = v[k]
+            waiting += 1
+            if waiting == 4:
+                _add_four(gram, places, steps, q)
+                waiting = 0
             touched += np.uint64(size)
             lowered += gain
         flips += flipped
         if eta > 0.0:
             frequency[j] = updated_frequency(frequency[j], gain, average)
             average += eta * (gain - average)
+    for s in range(waiting):
+        _add_outer(gram[places[s]], steps[s], q)
     return lowered, touched, average, flips
+
+
+@jit(fastmath=FAST)
+def _add_four(gram, places, steps, q):
+    """q += steps' times the rows of the Gram matrix at ``places``, four of them."""
+    a, b, c, d = places[0], places[1], places[2], places[3]
+    for k in range(np.uint64(q.shape[0])):
+        s, t, u, v = steps[0, k], steps[1, k], steps[2, k], steps[3, k]
+        for m in range(np.uint64(q.shape[1])):
+            q[k, m] += (s * gram[a, m] + t * gram[b, m]) + (u * gram[c, m] + v * gram[d, m])
 
 
 @jit(fastmath=FAST)
@@ -398,7 +412,7 @@ def row_sweep(
     for t in range(order.shape[0]):
         j = np.uint64(order[t])
         start, stop = colptr[j], colptr[j + one]
-        class_dot(rows, data, start, stop, slopes, g)
+        block_dot(rows, data, start, stop, slopes, g)
         touched += stop - start
         for k in range(K):
             g[k] += l2 * x[j, k] - sums[j] * (total[k] / mass)

@@ -166,6 +166,27 @@ def group_grams(
     return touched
 
 
+@jit
+def by_rows(colptr, rows, data, columns, ends, places, values):
+    """The sparse ``columns`` by rows: row i is ``places`` and ``values`` from ends_i to ends_(i+1).
+
+    ``ends`` has two numbers more than there are rows, all 0; the last is not part of the answer.
+    """
+    one, two = np.uint64(1), np.uint64(2)
+    for k in range(np.uint64(columns.shape[0])):
+        j = np.uint64(columns[k])
+        for e in range(colptr[j], colptr[j + one]):
+            ends[np.uint64(rows[e]) + two] += one
+    for i in range(two, np.uint64(ends.shape[0])):
+        ends[i] += ends[i - one]
+    for k in range(np.uint64(columns.shape[0])):
+        j = np.uint64(columns[k])
+        for e in range(colptr[j], colptr[j + one]):
+            at = ends[np.uint64(rows[e]) + one]
+            places[at], values[at] = k, data[e]
+            ends[np.uint64(rows[e]) + one] = at + one
+
+
 @jit(fastmath=FAST)
 def group_prox(v, size, l1, threshold):
     """v becomes argmin_x l1 |x|_1 + threshold |x|_2 + |x - v|^2/2."""

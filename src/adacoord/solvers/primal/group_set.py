@@ -22,14 +22,13 @@ and after): 500 x 5,000 in groups of 10 at the 10th and 50th part of the largest
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from ...kernels.columns import column_dots, combine
 from ...kernels.gram import sparse_gram
 from ...linalg.moments import fits
 from ..newton.group_support import group_newton
 from .extrapolation import SWEEPS, InTurn
-from .group_kernels import group_grams, group_sweep
+from .group_kernels import by_rows, group_grams, group_sweep
 from .working_set import WorkingSetDescent
 
 #: Numbers in the Gram matrices of all groups (256 MB); groups beyond it go without.
@@ -185,21 +184,18 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
     def _support_gram(self, support: np.ndarray) -> np.ndarray:
         """Of centred columns, under the model's curvature."""
         (colptr, rows, data), n = self.columns.arrays, self.problem.n
-        entries = [slice(int(colptr[j]), int(colptr[j + 1])) for j in support]
         if rows is None:
-            part = np.stack([data[each] for each in entries]) * np.sqrt(self.h)
+            part = np.stack([data[int(colptr[j]) : int(colptr[j + 1])] for j in support])
+            part = part * np.sqrt(self.h)
             gram = part @ part.T
-        else:
-            starts = np.concatenate([[0], np.cumsum(self.columns.sizes[support])])
-            signed = np.int32 if rows.dtype.itemsize == 4 and starts[-1] < 2**31 else np.int64
-            places = np.concatenate([rows[each] for each in entries]).astype(signed)
-            values = np.concatenate([data[each] for each in entries])
-            part = sparse.csc_array(
-                (values, places, starts.astype(signed)), shape=(n, support.size)
-            ).tocsr()
+        else:  # rows in two loops over the entries (words, 435 columns: 4.1 -> 2.3 ms in all)
+            entries = int(self.columns.sizes[support].sum())
+            ends, places = np.zeros(n + 2, dtype=np.uint64), np.empty(entries, dtype=np.uint32)
+            values = np.empty(entries)
+            by_rows(colptr, rows, data, support, ends, places, values)
             gram = np.zeros((support.size, support.size))
-            arrays = part.indptr.astype(np.uint64), part.indices.astype(rows.dtype), part.data
-            sparse_gram(*arrays, np.broadcast_to(self.h, n).copy(), gram)
+            h = np.broadcast_to(self.h, n).copy()
+            sparse_gram(ends[:-1], places, values, h, gram)
         if self.problem.intercept:  # else sums are 0 (490 columns: 1.7 of 4.2 ms)
             gram -= np.multiply.outer(self.sums[support], self.sums[support] / self.mass)
         return gram
