@@ -121,8 +121,10 @@ def test_last_digits_are_refined_from_the_data():
     assert found.relative_gap <= 1e-12
 
 
+@pytest.mark.parametrize("rough", [0, np.inf])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_passes_add_up_and_state_continues(shape):
+def test_passes_add_up_and_state_continues(shape, rough, monkeypatch):
+    monkeypatch.setattr(gram_set, "ROUGH", rough)
     problem = make(*SHAPES[shape], intercept=True, rho=1.0)
     whole, parts, other = (solver(problem, seed=k) for k in range(3))
     whole.advance(6)
@@ -136,6 +138,50 @@ def test_passes_add_up_and_state_continues(shape):
         s.advance(3)
         for name in ("x", "y", "intercept", "passes", "operations", "estimate"):
             np.testing.assert_array_equal(getattr(s, name), getattr(whole, name), err_msg=name)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.2])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("shape, positive", [("tall", False), ("few", False), ("few", True)])
+def test_rough_products_are_refined(shape, intercept, positive, l2, monkeypatch):
+    """float32 will do: what it gets wrong is seen by the next look."""
+    monkeypatch.setattr(gram_set, "ROUGH", 0)
+    rng = np.random.default_rng(2)
+    n, d = SHAPES[shape]
+    how = {"intercept": intercept, "positive": positive, "sample_weight": rng.random(n)}
+    problem = make(n, d, l1=1e-4, l2=l2, mean=3.0, **how)
+    s = solver(problem)
+    s.advance(1)
+    assert s.rough and not s.exact
+    gram = problem.matrix.dense[:, s.members] - s.shift
+    gram = (gram.T * problem.weights) @ gram
+    np.testing.assert_allclose(s.raw, gram, rtol=0.0, atol=1e-5 * gram.max())
+    assert np.abs(s.raw - gram).max() > 0.0
+    found = ac.solve(problem, "acf", tol=1e-11)
+    monkeypatch.setattr(gram_set, "ROUGH", np.inf)
+    same = ac.solve(problem, "acf", tol=1e-11)
+    assert found.converged and found.primal == pytest.approx(same.primal, rel=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-8, 1e25])
+def test_what_float32_cannot_tell(scale, monkeypatch):
+    """Squares that vanish or overflow, and a column that is nearly another: float64 takes over."""
+    monkeypatch.setattr(gram_set, "ROUGH", 0)
+    plain = make(l1=1e-4)
+    A = plain.matrix.dense.copy()
+    if scale == 1e-8:
+        A[:, 5] = A[:, 6] + scale * A[:, 5]
+    else:
+        A *= scale
+    problem = ac.Problem(A, plain.b, l1=1e-4 * (1.0 if scale == 1e-8 else scale))
+    s = solver(problem)
+    with np.errstate(all="ignore"):  # as within a run
+        s.advance(20)
+    assert s.exact and not s.rough
+    found = ac.solve(problem, "acf", tol=1e-9)
+    assert found.converged
+    if scale != 1e-8:
+        assert found.primal == pytest.approx(ac.solve(plain, "acf", tol=1e-9).primal, rel=1e-8)
 
 
 def test_start():

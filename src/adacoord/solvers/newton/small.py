@@ -116,6 +116,9 @@ class SmallNewton(Solver):
         self.shown = None
         if problem.loss.differentiable:
             self.stage = DIRECT if self.dense is not None else DESCEND
+            # descent has a point to show after each pass (62 x 2,000, lasso at l1_max/100, with a
+            # callback: 7.0 -> 4.2 ms)
+            self.look_cost = 2.0
             quadratic = problem.loss.name == "squared"  # a start may be the solution: look first
             self.descends = self.stage == DIRECT and not (self.sparse or quadratic)
         elif penalty.l2 == 0.0:
