@@ -460,6 +460,24 @@ def test_arrays_without_a_fault_are_what_scikit_learn_hands_back(dtype, order, k
     assert vars(model) == vars(plain)
 
 
+@pytest.mark.parametrize("kind", [float, int, np.float32])
+@pytest.mark.parametrize("width", [1, 3])
+def test_several_targets_without_a_fault_are_what_scikit_learn_hands_back(kind, width):
+    """Where the class takes them; what another class says of them is left to scikit-learn."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 3)), rng.integers(0, 9, (20, width)).astype(kind)
+    how = {"multi_output": True, "y_numeric": True}
+    model, plain = ac.Ridge(), ac.Ridge()
+    checked = validate_data(plain, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, **how)
+    ours = model._checked(X, y, None, **how)
+    assert ours[1] is y and ours[3] is not None and np.shares_memory(checked[1], y)
+    np.testing.assert_array_equal(checked[1], y)
+    assert vars(model) == vars(plain)
+    assert _faultless(X, y) is None
+    assert _faultless(X, y[:, :0], True) is None
+    assert _faultless(X, y[:, :, None], True) is None
+
+
 def test_names_of_features_are_forgotten():
     pandas = pytest.importorskip("pandas")
     X, y = data(ac.Ridge())
