@@ -55,7 +55,7 @@ CASES = {
     "DualRounds": ("dcd", pose("hinge", blocks=3), {"n_jobs": 2}),
     "AdaptiveFrequencies": ("acf", pose("hinge"), {}),
     "WorkingSetDescent": ("acf", pose("logistic", l1=1e-4), {}),
-    "GramWorkingSet": ("acf", pose("squared", l1=1e-3, d=300, dense=True), {}),
+    "GramWorkingSet": ("acf", pose("squared", l1=1e-3, l2=1e-4, d=300, dense=True), {}),
     "BlockWorkingSet": ("acf", pose("logistic", l1=1e-3, blocks=3), {"n_jobs": 2}),
     "GroupWorkingSet": ("acf", pose("logistic", l2=0.0, l21=1e-4, groups=np.arange(12) // 3), {}),
     "ClassWorkingSet": ("acf", pose("multinomial", l1=1e-4, l2=0.0), {}),

@@ -9,16 +9,18 @@ from sklearn.linear_model import ElasticNet
 
 import adacoord as ac
 from adacoord.linalg import moments
+from adacoord.solvers import registry
 from adacoord.solvers.newton import size
 from adacoord.solvers.primal import gram_set
 from adacoord.solvers.primal.gram_set import GramWorkingSet
-from adacoord.solvers.registry import SOLVERS
+from adacoord.solvers.registry import CONVEX, SOLVERS
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_small(monkeypatch):
     """Data of a few rows take it, too; sets grow by a few columns, in blocks of a few rows."""
     monkeypatch.setattr(size, "SMALL", 0)
+    monkeypatch.setattr(registry, "CONVEX", np.inf)
     monkeypatch.setattr(gram_set, "SMALLEST", 5)
     monkeypatch.setattr(gram_set, "FEW", 8)
     monkeypatch.setattr(gram_set, "BLOCK", 50)
@@ -38,10 +40,11 @@ def solver(problem, start=None, seed=0):
     return GramWorkingSet(problem, np.random.default_rng(seed), start)
 
 
-def test_who_gets_it(monkeypatch):
-    def taken(problem):
-        return SOLVERS["acf"].variant(problem).cls
+def taken(problem):
+    return SOLVERS["acf"].variant(problem).cls
 
+
+def test_who_gets_it(monkeypatch):
     assert taken(make()) == taken(make(l2=0.1)) == taken(make(20, 60)) == "GramWorkingSet"
     assert taken(make(l1=0.0, l2=0.1)) == "AdaptiveFrequencies"
     A, b = np.eye(5), np.ones(5)
@@ -53,6 +56,17 @@ def test_who_gets_it(monkeypatch):
     assert taken(make(20, 60, l2=0.1)) == "WorkingSetDescent"
     monkeypatch.setattr(size, "SMALL", 2**18)
     assert taken(make()) == "WorkingSetDescent"
+
+
+def test_an_l2_that_counts_does_without_on_wide_data(monkeypatch):
+    """Not where it is next to none, nor where rows are many per column."""
+    monkeypatch.setattr(registry, "CONVEX", CONVEX)
+    squares = make(20, 60).matrix.mean_square
+    enough = CONVEX * squares / 20
+    assert taken(make(20, 60, l2=1.01 * enough)) == "WorkingSetDescent"
+    assert taken(make(20, 60, l2=0.99 * enough)) == "GramWorkingSet"
+    assert taken(make(120, 60, l2=10.0)) == "WorkingSetDescent"
+    assert taken(make(121, 60, l2=10.0)) == "GramWorkingSet"
 
 
 SHAPES = {"tall": (60, 20), "wide": (20, 70), "few": (40, 6)}
