@@ -516,8 +516,7 @@ class Problem:
         mass = 1.0 if w is None else float(w.sum()) / self.n
         targets = mass
         if self.loss.task not in SIGNS:
-            squares = np.square(b)
-            targets = self._mean(squares if b.ndim == 1 else squares.sum(axis=1))
+            targets = self._mean(np.square(b) if b.ndim == 1 else np.einsum("ik,ik->i", b, b))
         return rows**0.5, mass**0.5, targets**0.5
 
     @cached_property
