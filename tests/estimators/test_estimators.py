@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import validate_data
 
 import adacoord as ac
@@ -496,3 +497,14 @@ def test_faults_are_left_to_scikit_learn(where, value):
     assert _faultless(X, y) is None
     with pytest.raises(ValueError, match=r"NaN|infinity|1e\+308"):
         ac.Ridge().fit(X, y)
+
+
+def test_parameters_are_checked_again_when_they_change():
+    """Also where they are equal, and only their types differ; what was refused is, again."""
+    X, y = data(ac.Ridge())
+    model = ac.Ridge(fit_intercept=True).fit(X, y)
+    for wrong in ({"fit_intercept": 1}, {"tol": -1.0}, {"solver": "none"}, {"max_iter": 1.0}):
+        for _ in range(2):
+            with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
+                clone(model).set_params(**wrong).fit(X, y)
+    assert clone(model).set_params(tol=np.float64(1e-3)).fit(X, y).relative_gap_ <= 1e-3

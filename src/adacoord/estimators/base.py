@@ -29,7 +29,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from numbers import Integral, Real
 from threading import Event
 from typing import Any
@@ -39,7 +39,11 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..api.monitor import History
@@ -60,6 +64,8 @@ from .row_blocks import checked_targets, in_rows
 from .threads import side_by_side
 
 FLOATS = (np.float64, np.float32)
+#: Types of parameters that say all there is to check of them.
+PLAIN = frozenset({bool, int, float, str, type(None)})
 #: The bytes of ``dual_coef_`` that are kept unasked.
 SMALL_DUAL = 2**20
 #: scikit-learn's names of methods: ours of that name where it takes the problem, else "auto".
@@ -110,6 +116,15 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
     @cache  # a signature takes 40 us to read
     def _get_param_names(cls):
         return super()._get_param_names()
+
+    def _validate_params(self):
+        """As scikit-learn does, but once of the same numbers and words: 50 us of a small fit."""
+        given = self.get_params(deep=False)
+        kinds = tuple(map(type, given.values()))
+        if not PLAIN.issuperset(kinds):
+            super()._validate_params()
+            return
+        _valid(type(self), tuple(given), kinds, tuple(given.values()))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -401,6 +416,13 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
             if max(losses) <= self.tol:
                 break
         return held, *rounded
+
+
+@lru_cache(maxsize=256)
+def _valid(cls, names: tuple, kinds: tuple, values: tuple) -> None:
+    """Refuse what the class does not take; ``kinds`` tell 1 from True and 1.0."""
+    given = dict(zip(names, values, strict=True))
+    validate_parameter_constraints(cls._parameter_constraints, given, caller_name=cls.__name__)
 
 
 @np.errstate(over="ignore", invalid="ignore")
