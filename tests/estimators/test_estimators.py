@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import validate_data
 
 import adacoord as ac
@@ -460,6 +461,24 @@ def test_arrays_without_a_fault_are_what_scikit_learn_hands_back(dtype, order, k
     assert vars(model) == vars(plain)
 
 
+@pytest.mark.parametrize("kind", [float, int, np.float32])
+@pytest.mark.parametrize("width", [1, 3])
+def test_several_targets_without_a_fault_are_what_scikit_learn_hands_back(kind, width):
+    """Where the class takes them; what another class says of them is left to scikit-learn."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 3)), rng.integers(0, 9, (20, width)).astype(kind)
+    how = {"multi_output": True, "y_numeric": True}
+    model, plain = ac.Ridge(), ac.Ridge()
+    checked = validate_data(plain, X, y, accept_sparse=("csr", "csc"), dtype=FLOATS, **how)
+    ours = model._checked(X, y, None, **how)
+    assert ours[1] is y and ours[3] is not None and np.shares_memory(checked[1], y)
+    np.testing.assert_array_equal(checked[1], y)
+    assert vars(model) == vars(plain)
+    assert _faultless(X, y) is None
+    assert _faultless(X, y[:, :0], True) is None
+    assert _faultless(X, y[:, :, None], True) is None
+
+
 def test_names_of_features_are_forgotten():
     pandas = pytest.importorskip("pandas")
     X, y = data(ac.Ridge())
@@ -478,3 +497,14 @@ def test_faults_are_left_to_scikit_learn(where, value):
     assert _faultless(X, y) is None
     with pytest.raises(ValueError, match=r"NaN|infinity|1e\+308"):
         ac.Ridge().fit(X, y)
+
+
+def test_parameters_are_checked_again_when_they_change():
+    """Also where they are equal, and only their types differ; what was refused is, again."""
+    X, y = data(ac.Ridge())
+    model = ac.Ridge(fit_intercept=True).fit(X, y)
+    for wrong in ({"fit_intercept": 1}, {"tol": -1.0}, {"solver": "none"}, {"max_iter": 1.0}):
+        for _ in range(2):
+            with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
+                clone(model).set_params(**wrong).fit(X, y)
+    assert clone(model).set_params(tol=np.float64(1e-3)).fit(X, y).relative_gap_ <= 1e-3

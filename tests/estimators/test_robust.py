@@ -70,9 +70,11 @@ def test_quantiles_of_many_rows():
 
 def joint(X, y, w, coef, intercept, scale, epsilon, alpha):
     w = np.ones(len(y)) if w is None else w
-    t = np.abs(X @ coef + intercept - y) / scale
-    H = np.where(t <= epsilon, t * t, 2 * epsilon * t - epsilon**2)
-    return (np.sum(w * (scale + scale * H)) + alpha * coef @ coef) / len(y)
+    r = np.abs(X @ coef + intercept - y)
+    with np.errstate(over="ignore", divide="ignore"):  # scales that SciPy tries may be 0
+        near = np.minimum(r / scale, epsilon)
+    H = near * (2 * r - scale * near)  # times the scale
+    return (np.sum(w * (scale + H)) + alpha * coef @ coef) / len(y)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-4, 1.0, 100.0])
@@ -198,3 +200,26 @@ def test_ridge_classifier(classes, class_weight, weighted, fit_intercept, storag
     np.testing.assert_allclose(mine.intercept_, intercepts, atol=1e-7)
     np.testing.assert_array_equal(mine.predict(data), other.predict(data))
     np.testing.assert_array_equal(mine.classes_, other.classes_)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("start", [1e-3, 0.5, 40.0])
+@pytest.mark.parametrize("epsilon", [1.1, 1.35, 5.0])
+def test_the_scale_of_residuals_is_a_root(epsilon, start, weighted):
+    """Against bisection of what only falls as the scale grows."""
+    rng = np.random.default_rng(2)
+    r = rng.standard_t(2, 200)
+    w = rng.integers(0, 3, 200).astype(float) if weighted else np.ones(200)
+
+    def excess(scale):
+        return np.mean(w * np.minimum(np.abs(r), epsilon * scale) ** 2) - np.mean(w) * scale**2
+
+    low, high = 1e-6, 1e3
+    for _ in range(100):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
+    loss = Huber(delta=epsilon * start)
+    problem = ac.Problem(np.ones((200, 1)), r, loss, l2=1.0, sample_weight=w if weighted else None)
+    found = concomitant.own_scale(problem, r, start, float(np.mean(w)), 1e-9)
+    assert found == pytest.approx(low, rel=1e-6)
+    assert concomitant.own_scale(problem, 0.0 * r, start, 1.0, 0.25) == 0.25

@@ -98,23 +98,27 @@ def solve_together(problems: list[Problem], tol: float) -> list[Result]:
 def _solutions(problems: list[Problem]) -> tuple[np.ndarray, np.ndarray]:
     """(x, c) of each, as rows."""
     first = problems[0]
-    (n, d), m = first.matrix.shape, first.matrix
-    w = np.ones(n) if first.weights is None else first.weights
-    B, centre, l2 = np.column_stack([p.b for p in problems]), np.zeros(d), first.penalty.l2
-    shift = np.zeros(len(problems))
+    (n, d), m, w = first.matrix.shape, first.matrix, first.weights
+    B, centre, l2 = np.stack([p.b for p in problems]).T, np.zeros(d), first.penalty.l2
+    shift, ones = np.zeros(len(problems)), np.ones(n)
     if first.intercept:
-        total = max(float(np.sum(w)), np.finfo(np.float64).tiny)
-        centre, shift = m.tdot(w) / total, (w @ B) / total
+        total = max(n if w is None else float(np.sum(w)), np.finfo(np.float64).tiny)
+        centre, shift = m.tdot(ones if w is None else w) / total, _rowwise(w, B).sum(0) / total
         B -= shift
     if d <= n:
-        H = weighted_gram(m, w / n, centre if first.intercept else None)
+        H = weighted_gram(m, (ones if w is None else w) / n, centre if first.intercept else None)
         np.einsum("ii->i", H)[:] += l2
-        X = Cholesky(H).solve(m.tdot((w / n)[:, None] * B)).T
+        X = Cholesky(H).solve(m.tdot(_rowwise(w, B)) / n).T
     else:
-        root = np.sqrt(w)
-        Z = root[:, None] * (as_scipy(m) - centre)
+        root = None if w is None else np.sqrt(w)
+        Z = _rowwise(root, as_scipy(m) - centre)
         H = Z @ Z.T
         np.einsum("ii->i", H)[:] += n * l2
-        X = Cholesky(H).solve(root[:, None] * B).T @ Z
+        X = Cholesky(H).solve(_rowwise(root, B)).T @ Z
     X = np.ascontiguousarray(X)
     return X, shift - X @ centre
+
+
+def _rowwise(w: np.ndarray | None, values: np.ndarray) -> np.ndarray:
+    """Rows times their weights; as they are where there are none."""
+    return values if w is None else w[:, None] * values

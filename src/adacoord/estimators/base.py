@@ -29,7 +29,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from numbers import Integral, Real
 from threading import Event
 from typing import Any
@@ -39,7 +39,11 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..api.monitor import History
@@ -60,6 +64,8 @@ from .row_blocks import checked_targets, in_rows
 from .threads import side_by_side
 
 FLOATS = (np.float64, np.float32)
+#: Types of parameters that say all there is to check of them.
+PLAIN = frozenset({bool, int, float, str, type(None)})
 #: The bytes of ``dual_coef_`` that are kept unasked.
 SMALL_DUAL = 2**20
 #: scikit-learn's names of methods: ours of that name where it takes the problem, else "auto".
@@ -110,6 +116,15 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
     @cache  # a signature takes 40 us to read
     def _get_param_names(cls):
         return super()._get_param_names()
+
+    def _validate_params(self):
+        """As scikit-learn does, but once of the same numbers and words: 50 us of a small fit."""
+        given = self.get_params(deep=False)
+        kinds = tuple(map(type, given.values()))
+        if not PLAIN.issuperset(kinds):
+            super()._validate_params()
+            return
+        _valid(type(self), tuple(given), kinds, tuple(given.values()))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -190,7 +205,7 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         matrix = None
         if isinstance(X, BlockMatrix):
             y = checked_targets(self, X, y, how)
-        elif (matrix := _faultless(X, y)) is not None:
+        elif (matrix := _faultless(X, y, how.get("multi_output", False))) is not None:
             self.n_features_in_ = X.shape[1]
             vars(self).pop("feature_names_in_", None)
         else:
@@ -403,8 +418,15 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         return held, *rounded
 
 
+@lru_cache(maxsize=256)
+def _valid(cls, names: tuple, kinds: tuple, values: tuple) -> None:
+    """Refuse what the class does not take; ``kinds`` tell 1 from True and 1.0."""
+    given = dict(zip(names, values, strict=True))
+    validate_parameter_constraints(cls._parameter_constraints, given, caller_name=cls.__name__)
+
+
 @np.errstate(over="ignore", invalid="ignore")
-def _faultless(X, y) -> Matrix | None:
+def _faultless(X, y, multi_output: bool = False) -> Matrix | None:
     """X for solvers, if X and y are arrays that scikit-learn's checks would hand back as they are.
 
     It takes them 0.2 ms to find that out, a third of a small fit, and a pass over large data that
@@ -416,7 +438,8 @@ def _faultless(X, y) -> Matrix | None:
         and y.dtype.kind in "fiub"
         and X.ndim == 2
         and X.shape[1] > 0
-        and y.shape == X.shape[:1] != (0,)
+        and y.shape[:1] == X.shape[:1] != (0,)
+        and (y.ndim == 1 or (multi_output and y.ndim == 2 and y.shape[1] > 0))
         and math.isfinite(y.sum())
     )
     try:

@@ -300,8 +300,8 @@ class HuberRegressor(LinearRegressor):
 class _ScaleSearch:
     """The root of J's slope in the scale, wbar - mean(w y^2)/scale^2, which only increases.
 
-    ``move`` takes the scale that the dual point asks for, sqrt(mean(w y^2)/wbar): above the one
-    tried, the root is above it, too.  The secant rule in logarithms, inside a bracket.
+    ``move`` takes the scale that is best for the residuals of the one tried: above that, the root
+    is above it, too.  The secant rule in logarithms, inside a bracket.
     """
 
     def __init__(self, scale: float, least: float):

@@ -35,9 +35,14 @@ import numpy as np
 
 from .problem import Problem
 
+#: Newton steps to the scale of residuals, at most, their accuracy, and the least slope they go by.
+STEPS, ACCURACY, LEAST_SLOPE = 30, 1e-9, 0.05
+#: How far one goes, in logarithms.
+FARTHEST = 2.0
+
 
 class Joint(NamedTuple):
-    """J at a point, a bound on its least value, and the scale that the dual point asks for."""
+    """J at a point, a bound on its least value, and the scale that its residuals ask for."""
 
     primal: float
     dual: float
@@ -61,8 +66,7 @@ def judge(
     inner = problem._primal_at(z, x)
     primal = weight * scale + 2.0 / scale * inner
     if not problem.has_certificate:
-        squares = problem._mean(np.square(problem.loss.derivative(z, problem.b)))
-        return Joint(primal, -math.inf, math.sqrt(squares / weight))
+        return Joint(primal, -math.inf, own_scale(problem, z - problem.b, scale, weight, least))
     y, u = problem.feasible_dual(y)
     wanted = math.sqrt(problem._mean(np.square(y)) / weight)
     dual = problem._dual(y, u)
@@ -72,4 +76,27 @@ def judge(
     bound = shrink * linear - problem.penalty.conjugate(-shrink * u) - hidden
     bound *= 2.0 / scale
     bound += least * weight * max(1.0 - (shrink * wanted / scale) ** 2, 0.0)
-    return Joint(primal, bound, wanted)
+    return Joint(primal, bound, own_scale(problem, z - problem.b, scale, weight, least))
+
+
+def own_scale(problem: Problem, r: np.ndarray, scale: float, weight: float, least: float) -> float:
+    r"""The scale that is best for residuals as they are; ``problem`` is that of ``scale``.
+
+    The root of :math:`\frac1n \sum_i w_i \min(|r_i|, \varepsilon \sigma)^2 = \bar w \sigma^2`, or
+    sigma_0 above it: x hardly moves with the scale, so that coefficients and scales in turn take 2
+    or 3 of them.  By Newton's method in logarithms.
+    """
+    epsilon, size = problem.loss.constants[3] / scale, np.abs(r)
+    for _ in range(STEPS):
+        units = size / scale
+        square = problem._mean(np.square(np.minimum(units, epsilon))) / weight
+        if not 0.0 < square < math.inf:
+            return least if square == 0.0 else scale
+        beyond = problem._mean((units >= epsilon).astype(np.float64)) / weight
+        slope = max(1.0 - epsilon * epsilon * beyond / square, LEAST_SLOPE)
+        step = 0.5 * math.log(square) / slope
+        before = scale
+        scale = max(scale * math.exp(min(max(step, -FARTHEST), FARTHEST)), least)
+        if abs(scale - before) <= ACCURACY * before:
+            break
+    return scale

@@ -510,13 +510,14 @@ class Problem:
     @cached_property
     def _scales(self) -> tuple[float, float, float]:
         """Roots of the means of w |a|^2, w and w b^2 (b = 1 for classes): what P, D are made of."""
-        rows, b, w = self.matrix.squared_norms, self._dual_targets, self.weights
+        b, w = self._dual_targets, self.weights
+        matrix = self.matrix  # the mean over its rows is the same for every target
+        rows = matrix.mean_square if w is None else self._mean(matrix.squared_norms)
         mass = 1.0 if w is None else float(w.sum()) / self.n
         targets = mass
         if self.loss.task not in SIGNS:
-            squares = np.square(b)
-            targets = self._mean(squares if b.ndim == 1 else squares.sum(axis=1))
-        return self._mean(rows) ** 0.5, mass**0.5, targets**0.5
+            targets = self._mean(np.square(b) if b.ndim == 1 else np.einsum("ik,ik->i", b, b))
+        return rows**0.5, mass**0.5, targets**0.5
 
     @cached_property
     def _offset_size(self) -> float:

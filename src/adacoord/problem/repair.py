@@ -29,8 +29,11 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
     if problem.loss.simplex:
         return balance(y, problem.b, np.ones(problem.n) if w is None else w)
     if problem.loss.blocks:
+        mass = problem.n if w is None else w.sum()
+        y = y.copy()
         for _ in range(3):  # as below; there are no ends
-            y = y - np.average(y, axis=0, weights=w)
+            # NumPy's sums over rows of few targets take three times as long
+            y -= (np.einsum("ik->k", y) if w is None else np.einsum("i,ik->k", w, y)) / mass
         return y
     lo, hi = problem._ends
     room: Any

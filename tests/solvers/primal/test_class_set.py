@@ -376,3 +376,13 @@ def test_gram_matrix_of_a_smaller_set_is_a_part(weighted, dtype, monkeypatch):
         part = A[:, solver.set] - weight @ A[:, solver.set] / weight.sum()
         right = part.T @ (weight[:, None] * part) / 40
         np.testing.assert_allclose(solver.gram, right, rtol=1e-12, atol=1e-14)
+
+
+def test_a_set_of_all_that_may_move_is_looked_at_once(monkeypatch):
+    """Its minimum is that of all columns: the monitor says so."""
+    rng, looks = np.random.default_rng(3), []
+    A, b = rng.standard_normal((60, 12)), rng.standard_normal((60, 3))
+    look = ClassWorkingSet._look
+    monkeypatch.setattr(ClassWorkingSet, "_look", lambda self: looks.append(1) or look(self))
+    found = ac.solve(ac.Problem(A, b, l21=0.03, intercept=True), "acf", tol=1e-8)
+    assert found.converged and len(looks) == 1
