@@ -4,7 +4,7 @@
 
 CPU seconds of a fit, one thread, the least of a few that take turns, kernels warm; each row in a
 process of its own.  The objective of both is computed by one formula in float64
-(``users_rows.py``).  A row breaks the rule (``!``) if it takes more than 1.2 times scikit-learn's
+(``users_judge.py``).  A row breaks the rule (``!``) if it takes more than 1.2 times scikit-learn's
 seconds (1.5 under 2 ms), if its objective is worse by more than our ``tol``, if it warns where
 scikit-learn does not, or if a fit takes more than 60 s.  Finished rows are kept in ``--out`` and
 not run again.
@@ -29,7 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from users_rows import ROWS, Row, mean_error, objective, strength
+from users_judge import mean_error, objective, strength
+from users_rows import ROWS, Row
 from workers import ONE_THREAD
 
 #: CPU seconds of one fit.
@@ -92,7 +93,7 @@ def measure(row: Row, seed: int, say) -> None:
 
 def few(X: Any, y: np.ndarray, kind: str) -> tuple[Any, np.ndarray]:
     """Some of the rows: of each class, if there are classes, enough for folds."""
-    if kind not in ("logistic", "svc"):
+    if kind not in ("logistic", "svc", "ridge classes"):
         return X[:300], y[:300]
     order = np.argsort(y, kind="stable")
     _, first, sizes = np.unique(y[order], return_index=True, return_counts=True)

@@ -129,7 +129,11 @@ def dense(task: str, n: int, d: int, **how: Any):
 def target(task: str, rng, X, **about: Any) -> np.ndarray:
     if task == "count":
         return counts(rng, X)
+    if task == "amount":
+        return rng.gamma(2.0, 0.5 * np.exp(np.clip(0.5 * signal(rng, X, 20), -4.0, 4.0)))
     about = {"noise": 0.5} | about
+    if task == "targets":
+        return np.column_stack([regression(rng, X, **about) for _ in range(rng.integers(3, 13))])
     return {"regression": regression, "labels": labels}[task](rng, X, **about)
 
 
@@ -153,7 +157,9 @@ def drawn(task: str, n: tuple[int, int], d: tuple[int, int], classes=None, **how
         return round(np.exp(rng.uniform(np.log(low), np.log(high))))
 
     def data(rng: np.random.Generator) -> Data:
-        about: dict[str, Any] = {} if task == "count" else {"noise": rng.uniform(0.1, 1.5)}
+        about: dict[str, Any] = (
+            {} if task in ("count", "amount") else {"noise": rng.uniform(0.1, 1.5)}
+        )
         if classes is not None:
             about["classes"] = between(rng, *classes)
         made = {

@@ -1,14 +1,11 @@
-"""The rows of ``users.py``: data (``users_data.py``), two models each, and their objective.
+"""The rows of ``users.py``: data (``users_data.py``), and two models each.
 
 A row names an estimator of ours and scikit-learn's, both at their defaults.  ``tuned`` rows are
 those the library was tuned on, with shapes that stay; ``unseen`` ones draw shape, noise,
 correlation and scale from the seed, and ``real`` ones are data sets of ``ADACOORD_DATA`` (or, where
 one is not there, data of its shape: the row then says so).
 
-:func:`objective` is what scikit-learn documents of the estimator, in float64, with NumPy and SciPy
-alone.  One departure: liblinear penalises the bias of LinearSVC and LinearSVR and our default does
-not, so theirs minimises another function; the bias is left out for both, as it is in their
-documents.
+Its ``kind`` is the formula of ``users_judge.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from users_data import Data, clusters, dense, drawn, movielens, one_hot, real, text, wrapped
 
@@ -31,7 +27,7 @@ class Row:
     ----------
     name : what ``--rows`` is matched against
     group : tuned, unseen or real
-    kind : the formula of :func:`objective`
+    kind : the formula of ``users_judge.objective``
     data : from a generator to (X, y, description)
     model : the name of the class in both libraries, or (ours, theirs)
     settings : of both; what is not a default is a part of the name
@@ -59,8 +55,6 @@ class Row:
         settings = dict(self.settings)
         home = sklearn.svm if theirs.startswith("LinearSV") else sklearn.linear_model
         other = getattr(home, theirs)(**settings)
-        if self.kind == "poisson":
-            settings = {"loss": "poisson", "l2": other.alpha}
         return getattr(adacoord, ours)(**settings), other
 
 
@@ -85,66 +79,11 @@ class Walk:
         return self
 
 
-# ---- the judge ------------------------------------------------------------------------------
-
-
-def objective(kind: str, model: Any, X: Any, y: np.ndarray) -> np.ndarray:
-    """What ``model`` should have made small: one number, or one per point of a path."""
-    X = X.astype(np.float64)
-    if kind == "path":
-        r = (y - y.mean())[:, None] - (X - X.mean(axis=0)) @ model.coefs_
-        return 0.5 * np.mean(r**2, axis=0) + model.alphas_ * np.abs(model.coefs_).sum(axis=0)
-    coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
-    z = X @ coef.T + np.asarray(model.intercept_, dtype=np.float64)
-    half = 0.5 * np.sum(coef**2)
-    weight = strength(model)
-    if kind == "ridge":
-        return np.array(np.sum((z[:, 0] - y) ** 2) + 2.0 * weight * half)
-    if kind == "lasso":
-        ratio = getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0))
-        penalty = ratio * np.abs(coef).sum() + (1.0 - ratio) * half
-        return np.array(0.5 * np.mean((z[:, 0] - y) ** 2) + weight * penalty)
-    if kind == "poisson":
-        return np.array(np.mean(np.exp(z[:, 0]) - y * z[:, 0]) + weight * half)
-    if kind == "svr":
-        return np.array(weight * np.sum(np.abs(z[:, 0] - y)) + half)
-    codes = np.searchsorted(model.classes_, y)
-    if kind == "logistic" and len(coef) > 1:
-        losses = logsumexp(z, axis=1) - z[np.arange(y.size), codes]
-    else:
-        wanted = np.arange(len(coef)) if len(coef) > 1 else np.array([1])
-        margin = np.where(codes[:, None] == wanted, 1.0, -1.0) * z
-        if kind == "logistic":
-            losses = np.logaddexp(0.0, -margin)
-        else:
-            losses = np.maximum(0.0, 1.0 - margin) ** (1 if model.loss == "hinge" else 2)
-    return np.array(weight * np.sum(losses) + half)
-
-
-def strength(model: Any) -> float:
-    """C or alpha: as given, or as a cross-validation chose it."""
-    for name in ("C_", "alpha_", "C", "alpha", "l2"):
-        if hasattr(model, name):
-            return float(np.ravel(getattr(model, name))[0])
-    raise ValueError(f"{model}: has neither C nor alpha")
-
-
-def mean_error(model: Any) -> float:
-    """The error that a cross-validation found for its choice: the smaller the better."""
-    if hasattr(model, "mse_path_"):
-        return float(np.min(np.mean(model.mse_path_, axis=-1)))
-    if hasattr(model, "best_score_"):
-        return -float(model.best_score_)
-    scores = model.scores_
-    scores = next(iter(scores.values())) if isinstance(scores, dict) else np.asarray(scores)
-    return 1.0 - float(np.max(np.mean(scores, axis=0)))
-
-
 # ---- rows -----------------------------------------------------------------------------------
 
-POISSON = ("ERMRegressor", "PoissonRegressor")
-#: ERMRegressor's default where scikit-learn's is 1.
 WEAK = (("alpha", 1e-4),)
+#: The power of a Poisson number of gamma variates.
+WEIGHED = (("power", 1.5),)
 HINGE = (("loss", "hinge"),)
 F32 = {"dtype": np.float32}
 
@@ -232,8 +171,23 @@ def tuned() -> list[Row]:
             (),
             True,
         ),
-        Row("Poisson large", "tuned", "poisson", dense("count", 20_000, 2_000), POISSON, WEAK),
-        Row("Poisson medium", "tuned", "poisson", dense("count", 5_000, 300), POISSON, WEAK, True),
+        Row(
+            "Poisson large",
+            "tuned",
+            "poisson",
+            dense("count", 20_000, 2_000),
+            "PoissonRegressor",
+            WEAK,
+        ),
+        Row(
+            "Poisson medium",
+            "tuned",
+            "poisson",
+            dense("count", 5_000, 300),
+            "PoissonRegressor",
+            WEAK,
+            True,
+        ),
         Row("SVC large", "tuned", "svc", dense("labels", 20_000, 2_000), "LinearSVC"),
         Row("SVC hinge medium", "tuned", "svc", dense("labels", 6_000, 350), "LinearSVC", HINGE),
         Row(
@@ -333,8 +287,21 @@ def unseen() -> list[Row]:
             drawn(c, (500, 3_000), (10, 60), scaled=True),
             "LogisticRegressionCV",
         ),
-        row("Poisson", "poisson", drawn("count", (3_000, 10_000), (50, 500)), POISSON, (), True),
-        row("Poisson weak", "poisson", drawn("count", (3_000, 8_000), (50, 300)), POISSON, WEAK),
+        row(
+            "Poisson",
+            "poisson",
+            drawn("count", (3_000, 10_000), (50, 500)),
+            "PoissonRegressor",
+            (),
+            True,
+        ),
+        row(
+            "Poisson weak",
+            "poisson",
+            drawn("count", (3_000, 8_000), (50, 300)),
+            "PoissonRegressor",
+            WEAK,
+        ),
         row(
             "Logistic clusters",
             "logistic",
@@ -364,6 +331,49 @@ def unseen() -> list[Row]:
             wrapped(lambda rng: text(rng, 12_000, 30_000, 60), c, "text", informative=3_000),
             "LogisticRegression",
         ),
+        *others(row),
+    ]
+
+
+def others(row) -> list[Row]:
+    """The classes that nobody measured at first."""
+    r, c = "regression", "labels"
+    words = wrapped(lambda rng: text(rng, 6_000, 15_000, 50), r, "text", informative=1_000)
+    topics = wrapped(lambda rng: text(rng, 8_000, 20_000, 50), c, "text", informative=2_000)
+    small, medium = ((300, 2_000), (8, 40)), ((3_000, 9_000), (60, 300))
+    return [
+        row("Gamma", "gamma", drawn("amount", *medium), "GammaRegressor", (), True),
+        row("Gamma weak", "gamma", drawn("amount", *medium), "GammaRegressor", WEAK),
+        row("Tweedie", "tweedie", drawn(r, *medium), "TweedieRegressor"),
+        row("Tweedie 1.5", "tweedie", drawn("count", *medium), "TweedieRegressor", WEIGHED),
+        row("Poisson small", "poisson", drawn("count", *small), "PoissonRegressor"),
+        row("Huber small", "huber", drawn(r, *small), "HuberRegressor", (), True),
+        row("Huber medium", "huber", drawn(r, *medium, scaled=True), "HuberRegressor"),
+        row("Quantile small", "quantile", drawn(r, *small), "QuantileRegressor", (), True),
+        row("Quantile medium", "quantile", drawn(r, (2_000, 5_000), (20, 60)), "QuantileRegressor"),
+        row("RidgeClassifier", "ridge classes", drawn(c, *medium), "RidgeClassifier", (), True),
+        row(
+            "RidgeClassifier classes",
+            "ridge classes",
+            drawn(c, (1_000, 8_000), (15, 80), (4, 12)),
+            "RidgeClassifier",
+        ),
+        row("RidgeClassifier text", "ridge classes", topics, "RidgeClassifier"),
+        row("MultiTaskLasso small", "multitask", drawn("targets", *small), "MultiTaskLasso"),
+        row("MultiTaskLasso", "multitask", drawn("targets", *medium), "MultiTaskLasso", (), True),
+        row("MultiTaskElasticNet", "multitask", drawn("targets", *medium), "MultiTaskElasticNet"),
+        row("Ridge targets", "ridge", drawn("targets", *medium), "Ridge", (), True),
+        row("Ridge small", "ridge", drawn(r, *small), "Ridge"),
+        row("Ridge text", "ridge", words, "Ridge"),
+        row("Lasso small", "lasso", drawn(r, *small), "Lasso", (), True),
+        row("Lasso text", "lasso", words, "Lasso", (("alpha", 1e-2),)),
+        row("ElasticNet small", "lasso", drawn(r, *small), "ElasticNet"),
+        row("LassoCV wide", "lasso", drawn(r, (100, 300), (800, 3_000)), "LassoCV"),
+        row("LassoCV text", "lasso", words, "LassoCV"),
+        row("SVC small", "svc", drawn(c, *small), "LinearSVC", (), True),
+        row("SVC text", "svc", topics, "LinearSVC"),
+        row("SVR text", "svr", words, "LinearSVR"),
+        row("RidgeCV small", "ridge", drawn(r, *small), "RidgeCV"),
     ]
 
 

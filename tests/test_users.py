@@ -15,7 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import users
 from users_data import dense, drawn, one_hot, real, text
-from users_rows import ROWS, Row, Walk, mean_error, objective
+from users_judge import mean_error, objective
+from users_rows import ROWS, Row, Walk
 
 TIGHT = {"tol": 1e-10, "max_iter": 10**6}
 #: Without a bias, which liblinear penalises.
@@ -31,11 +32,21 @@ ESTIMATORS = [
     ("svc", svm.LinearSVC(C=0.03, loss="hinge", **BARE), 2),
     ("svr", svm.LinearSVR(C=0.02, **BARE), None),
     ("poisson", sk.PoissonRegressor(alpha=0.5, **TIGHT), "count"),
+    ("gamma", sk.GammaRegressor(alpha=0.5, **TIGHT), "amount"),
+    ("tweedie", sk.TweedieRegressor(alpha=0.5, **TIGHT), None),
+    ("tweedie", sk.TweedieRegressor(power=1.5, alpha=0.5, **TIGHT), "count"),
+    ("huber", sk.HuberRegressor(alpha=30.0, **TIGHT), None),
+    ("quantile", sk.QuantileRegressor(quantile=0.3, alpha=0.03), None),
+    ("ridge", sk.Ridge(alpha=3.0), "targets"),
+    ("ridge classes", sk.RidgeClassifier(alpha=3.0), 2),
+    ("ridge classes", sk.RidgeClassifier(alpha=3.0), 3),
+    ("multitask", sk.MultiTaskLasso(alpha=2.0, **TIGHT), "targets"),
+    ("multitask", sk.MultiTaskElasticNet(alpha=2.0, l1_ratio=0.4, **TIGHT), "targets"),
 ]
 
 
 def made(target):
-    task = "count" if target == "count" else "labels" if target else "regression"
+    task = target if isinstance(target, str) else "labels" if target else "regression"
     how = {"classes": target} if task == "labels" else {}
     X, y, _ = dense(task, 150, 6, **how)(np.random.default_rng(4))
     return X, y
@@ -60,8 +71,7 @@ def test_scikit_learn_ends_at_the_minimum_of_the_judges_objective(kind, model, t
         if kind in ("ridge", "logistic", "poisson"):
             assert rise[0] == pytest.approx(rise[1], rel=0.1)
     if model.fit_intercept:
-        shift = np.zeros_like(c) if np.ndim(c) else 0.0
-        shift = shift + 0.01 * np.eye(1, np.size(c))[0] if np.ndim(c) else 0.01
+        shift = 0.01 * np.eye(1, np.size(c))[0] if np.ndim(c) else 0.01
         assert min(at(0.0, shift), at(0.0, -shift)) > least
 
 
