@@ -13,6 +13,9 @@ from .loss import Loss, Units, require
 
 #: Offsets whose exponential is a weight, or a factor of targets, that float64 holds with room.
 LARGEST_OFFSET = 300.0
+#: The digits of an argument that only bounds what rounding hides, and what they may add to sizes:
+#: exp takes at most 700 times their relative error.
+ROUGHLY, MORE = 1e-6, 1.001
 
 
 @dataclass(frozen=True)
@@ -191,10 +194,11 @@ class Tweedie(LogLink):
         values = self.value(z, b) * (1.0 + np.abs(z))
         log_b = np.log(np.where(b > 0.0, b, 1.0))
         unit = np.exp((2.0 - p) * log_b)
-        t = _tweedie_argument(v / unit, p)
+        t = _tweedie_argument(v / unit, p, ROUGHLY)
         parts = np.exp((1.0 - p) * t) / (p - 1.0) + np.exp((2.0 - p) * t) / (2.0 - p)
         far = 1.0 + np.abs(log_b)
         conjugates = np.abs(v) * (np.abs(log_b) + np.abs(t)) + unit * parts * (far + np.abs(t))
+        conjugates *= MORE
         least = unit * far / ((p - 1.0) * (2.0 - p))
         m = np.maximum(v, 0.0)
         zero = b == 0.0
@@ -202,12 +206,13 @@ class Tweedie(LogLink):
         return values, conjugates, np.where(zero, 0.0, least)
 
 
-def _tweedie_argument(q: np.ndarray, p: float) -> np.ndarray:
-    """The t with exp((2-p)t) - exp((1-p)t) = q, by Newton's method.
+def _tweedie_argument(q: np.ndarray, p: float, digits: float = 1e-17) -> np.ndarray:
+    """The t with exp((2-p)t) - exp((1-p)t) = q to relative ``digits``, by Newton's method.
 
     For q >= 0, with k = 2-p and m = p-1, it is the root of k t - log(q + exp(-m t)), which is
     concave with a slope between k and 1: steps from the left increase to it.  Otherwise -t is that
-    for -q, with k and m exchanged.
+    for -q, with k and m exchanged.  The curvature is at most m^2/4: a step s leaves less than
+    (m s)^2/(8 k).
     """
     up, size = q >= 0.0, np.abs(q)
     k, m = np.where(up, 2.0 - p, p - 1.0), np.where(up, p - 1.0, 2.0 - p)
@@ -220,6 +225,6 @@ def _tweedie_argument(q: np.ndarray, p: float) -> np.ndarray:
         near = t - np.log1p(np.minimum(size, 1.0) * np.exp(np.minimum(m * t, 700.0)))
         step = np.where(size > 1.0, far, near) / (k + m * e / (size + e))
         t = t - step
-        if np.all(np.abs(step) <= 1e-15 * t):
+        if np.all(np.square(m * step) <= 8.0 * digits * k * t):
             break
     return np.where(up, t, -t)

@@ -13,7 +13,7 @@ from .kernels import expand_family
 
 @jit(fastmath=FAST)
 def expand_data(
-    A, logistic, exponential, quadratic, code, alpha, epsilon, lo, hi, z, b, weight,
+    A, logistic, exponential, tweedie, quadratic, code, alpha, epsilon, lo, hi, z, b, weight,
     y, bend, bent, slope,
 ):  # fmt: skip
     """The losses at z and all that a Newton step needs of them, in one pass over A.
@@ -29,8 +29,9 @@ def expand_data(
     before, p = bend.copy(), np.empty_like(z)
     # losses several rows at a time: 20,301 x 4, gamma, a step: .62 -> .31 ms
     total, _ = expand_family(
-        logistic, exponential, quadratic, code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend
-    )
+        logistic, exponential, tweedie, quadratic, code, alpha, epsilon, lo, hi,
+        z, b, weight, y, p, bend,
+    )  # fmt: skip
     slope[:] = 0.0
     for i in range(np.uint64(A.shape[0])):
         if p[i] != 0.0:
@@ -51,8 +52,8 @@ def expand_data(
 
 @jit(fastmath=FAST)
 def whole_step(
-    A, factor, settled, l2, logistic, exponential, quadratic, code, alpha, epsilon, lo, hi,
-    b, weight, x, c, z, value, step, dz, trial, y, bend, bent, slope, share, rounding,
+    A, factor, settled, l2, logistic, exponential, tweedie, quadratic, code, alpha, epsilon, lo,
+    hi, b, weight, x, c, z, value, step, dz, trial, y, bend, bent, slope, share, rounding,
 ):  # fmt: skip
     """The step -H^{-1} gradient, taken if the slope along it falls to ``share`` of what it was and
     P does not grow, or if it is ``rounding`` of P.
@@ -89,8 +90,8 @@ def whole_step(
         dz[i] = total + dc
         trial[i] = again + (c + dc) if settled else z[i] + dz[i]
     losses, rows, flips = expand_data(
-        A, logistic, exponential, quadratic, code, alpha, epsilon, lo, hi, trial, b, weight,
-        y, bend, bent, slope,
+        A, logistic, exponential, tweedie, quadratic, code, alpha, epsilon, lo, hi, trial, b,
+        weight, y, bend, bent, slope,
     )  # fmt: skip
     before, after, first = 0.0, 0.0, slope[d] * dc
     for j in range(d):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.codes import GAMMA, LOGISTIC, MARGIN, POISSON, QUADRATIC
+from ...kernels.codes import GAMMA, LOGISTIC, MARGIN, POISSON, QUADRATIC, TWEEDIE
 from ...kernels.jit import FAST, jit
 from ...kernels.loss import conjugate, conjugate_quadratic, expand, expand_quadratic, others
 from ...kernels.rows import row_add, row_dot
@@ -15,37 +15,50 @@ from ...kernels.vector_math import exp, log1p
 # so that a fit compiles the one that it needs.
 
 
+#: Losses of exp(z).
+LINKS = POISSON, GAMMA, TWEEDIE
+
+
+def _power(code, alpha):
+    """Tweedie's power; None where one exponential will do, and so is all that is compiled."""
+    return alpha if code == TWEEDIE else None
+
+
 def expand_rows(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend):
     """y = phi'(z), p = weight y, bend = weight phi''(z); returns their sum, sum weight phi(z)."""
     arrays = z, b, weight, y, p, bend
     if code == LOGISTIC:
         return _expand_logistic(*arrays)
-    if code == POISSON or code == GAMMA:
-        return _expand_exponential(code == GAMMA, *arrays)
+    if code in LINKS:
+        return _expand_exponential(_power(code, alpha), code == GAMMA, *arrays)
     if code == QUADRATIC or code == MARGIN:
         return _expand_quadratic(code, alpha, epsilon, lo, hi, *arrays)
     return _expand(code, alpha, epsilon, lo, hi, *arrays)
 
 
 def family(code):
-    """(logistic, exponential, quadratic): True for what the loss is, None for what it is not.
+    """(logistic, exponential, tweedie, quadratic): True for what the loss is, else None.
 
     Kernels are compiled for the types of their arguments, and None is a type: one that calls
     :func:`expand_family` has one loop in it, and a first fit compiles no other.
     """
-    kinds = code == LOGISTIC, code in (POISSON, GAMMA), code in (QUADRATIC, MARGIN)
+    links = code in (POISSON, GAMMA), code == TWEEDIE
+    kinds = code == LOGISTIC, *links, code in (QUADRATIC, MARGIN)
     return tuple(True if kind else None for kind in kinds)
 
 
 @jit
 def expand_family(
-    logistic, exponential, quadratic, code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend
-):
+    logistic, exponential, tweedie, quadratic, code, alpha, epsilon, lo, hi,
+    z, b, weight, y, p, bend,
+):  # fmt: skip
     """:func:`expand_rows` inside other kernels, for a loss of that :func:`family`."""
     if logistic is not None:
         return _expand_logistic(z, b, weight, y, p, bend)
     if exponential is not None:
-        return _expand_exponential(code == GAMMA, z, b, weight, y, p, bend)
+        return _expand_exponential(None, code == GAMMA, z, b, weight, y, p, bend)
+    if tweedie is not None:
+        return _expand_exponential(alpha, False, z, b, weight, y, p, bend)
     if quadratic is not None:
         return _expand_quadratic(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend)
     return _expand(code, alpha, epsilon, lo, hi, z, b, weight, y, p, bend)
@@ -98,17 +111,22 @@ def _expand_logistic(z, b, weight, y, p, bend):
 
 
 @jit(inline=True)
-def _exponential(gamma, z, b):
-    """(phi, phi', phi'') of Poisson's loss, or of gamma's."""
+def _exponential(power, gamma, z, b):
+    """(phi, phi', phi'') of Poisson's loss, of gamma's, or of Tweedie's of a ``power``."""
+    if power is not None:
+        falling = b * exp((1.0 - power) * z) if b > 0.0 else 0.0  # 0 times inf is 0 here
+        rising = exp((2.0 - power) * z)
+        value = falling / (power - 1.0) + rising / (2.0 - power)
+        return value, rising - falling, (power - 1.0) * falling + (2.0 - power) * rising
     e = exp(-z if gamma else z) * (b if gamma else 1.0)
     return e + (z if gamma else -b * z), (1.0 - e if gamma else e - b), e
 
 
 @jit(fastmath=FAST)
-def _expand_exponential(gamma, z, b, weight, y, p, bend):
+def _expand_exponential(power, gamma, z, b, weight, y, p, bend):
     total = curvature = 0.0
     for i in range(np.uint64(z.shape[0])):
-        value, y[i], second = _exponential(gamma, z[i], b[i])
+        value, y[i], second = _exponential(power, gamma, z[i], b[i])
         bend[i] = _visible(weight[i] * second)
         total += weight[i] * value if weight[i] > 0.0 else 0.0
         curvature += bend[i]
@@ -140,8 +158,9 @@ def follow_rows(code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, low, hi
     """
     if code == LOGISTIC:
         return _follow_logistic(z, dz, b, weight, y, bend, out)
-    if code == POISSON or code == GAMMA:
-        return _follow_exponential(code == GAMMA, z, dz, b, weight, y, bend, out)
+    if code in LINKS:
+        power = _power(code, alpha)
+        return _follow_exponential(power, code == GAMMA, z, dz, b, weight, y, bend, low, high, out)
     law = others(code), code, alpha, epsilon, lo, hi
     return _follow(*law, z, dz, b, weight, y, bend, low, high, out)
 
@@ -193,16 +212,17 @@ def _follow_logistic(z, dz, b, weight, y, bend, out):
 
 
 @jit(fastmath=FAST)
-def _follow_exponential(gamma, z, dz, b, weight, y, bend, out):
-    """To leading order, too; phi'' = e is how far a slope is from its end, -b or 1."""
+def _follow_exponential(power, gamma, z, dz, b, weight, y, bend, low, high, out):
+    """To leading order, too; phi'' = e is how far a slope is from its end."""
     total = missed = cut = 0.0
+    # the squares of such means are numbers
+    least, most = (-300.0 if gamma or power is not None else -np.inf), (np.inf if gamma else 300.0)
     for i in range(np.uint64(z.shape[0])):
-        # the squares of such means are numbers
-        there = max(z[i] + dz[i], -300.0) if gamma else min(z[i] + dz[i], 300.0)
-        value, slope, e = _exponential(gamma, there, b[i])
+        there = min(max(z[i] + dz[i], least), most)
+        value, slope, e = _exponential(power, gamma, there, b[i])
         second = bend[i] / max(weight[i], 1e-300)
         free = y[i] + second * dz[i]
-        out[i] = min(free, 1.0) if gamma else max(free, -b[i])
+        out[i] = min(max(free, low[i]), high[i])
         beyond = abs(free - out[i])
         cut += weight[i] * beyond
         away = out[i] - slope
@@ -217,8 +237,8 @@ def along_line(code, alpha, epsilon, lo, hi, t, z, dz, b, weight):
     """sum weight phi(z + t dz), its slope and its curvature in t."""
     if code == LOGISTIC:
         return _along_logistic(z, dz, b, weight, t)
-    if code == POISSON or code == GAMMA:
-        return _along_exponential(code == GAMMA, z, dz, b, weight, t)
+    if code in LINKS:
+        return _along_exponential(_power(code, alpha), code == GAMMA, z, dz, b, weight, t)
     return _along(others(code), code, alpha, epsilon, lo, hi, t, z, dz, b, weight)
 
 
@@ -252,11 +272,11 @@ def _along_logistic(z, dz, b, weight, t):
 
 
 @jit(fastmath=FAST)
-def _along_exponential(gamma, z, dz, b, weight, t):
+def _along_exponential(power, gamma, z, dz, b, weight, t):
     total = slope = bend = 0.0
     for i in range(np.uint64(z.shape[0])):
         if weight[i] > 0.0:
-            value, first, second = _exponential(gamma, z[i] + t * dz[i], b[i])
+            value, first, second = _exponential(power, gamma, z[i] + t * dz[i], b[i])
             total += weight[i] * value
             slope += weight[i] * first * dz[i]
             bend += weight[i] * second * dz[i] * dz[i]
