@@ -15,6 +15,7 @@ from scipy import sparse
 import adacoord as ac
 from adacoord.api.monitor import History, check_interval, sooner
 from adacoord.solvers.newton import newton, size
+from adacoord.solvers.newton.newton import LOOK
 from adacoord.solvers.registry import SOLVERS
 
 PROBLEMS = {
@@ -512,8 +513,11 @@ def test_checks_follow_the_passes_alone(name):
         expected.append(min(expected[-1] + check_interval(expected[-1], cost), most))
     if name == "lbfgs":  # which ends before, in rounding
         expected = expected[: runs[0].size]
-    if name == "newton":  # looked at when it says so, with a callback always, until it is stuck
-        expected = range(1, max(runs[0].size, 100) + 1)
+    if name == "newton":  # looked at when it says so, and with a callback after as many passes
+        step = check_interval(0, LOOK / (LOOK + problem.d))  # as a look costs
+        np.testing.assert_array_equal(runs[0][:30], step * np.arange(1, 31))
+        assert step > 1 and set(np.diff(runs[0])) <= {1, step}
+        return
     if name == "newton-cg":  # after its steps, which take some passes of conjugate gradients each
         assert runs[0].size > 1 and 1 == np.diff(runs[0]).min() < np.diff(runs[0]).max()
         return
