@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.utils import check_random_state
@@ -430,10 +431,12 @@ def _faultless(X, y, multi_output: bool = False) -> Matrix | None:
     """X for solvers, if X and y are arrays that scikit-learn's checks would hand back as they are.
 
     It takes them 0.2 ms to find that out, a third of a small fit, and a pass over large data that
-    solvers need not make.  What is None may be faultless all the same.
+    solvers need not make (text, 6,000 x 15,000, LinearSVR: 4.5 -> 4.1 ms).  What is None may be
+    faultless all the same.
     """
     plain = (
-        type(X) is type(y) is np.ndarray
+        type(y) is np.ndarray
+        and (type(X) is np.ndarray or (sparse.issparse(X) and X.format in ("csr", "csc")))
         and X.dtype in FLOATS
         and y.dtype.kind in "fiub"
         and X.ndim == 2
