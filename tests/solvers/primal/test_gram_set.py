@@ -66,6 +66,9 @@ def test_who_is_quicker_without(monkeypatch):
     assert taken(61, 20) == taken(20, 61) == taken(61, 20, l2=0.005) == "GramWorkingSet"
     assert taken(160, 20, l2=0.1) == taken(20, 61, l2=0.1) == "WorkingSetDescent"
     assert taken(161, 20, l2=0.1) == taken(160, 20, l2=0.1, mean=10.0) == "GramWorkingSet"
+    monkeypatch.setattr(registry, "MANY", 20)
+    assert taken(161, 20, l2=0.1) == "WorkingSetDescent"
+    assert taken(161, 20, l2=0.005) == taken(161, 20) == "GramWorkingSet"
 
 
 SHAPES = {"tall": (60, 20), "wide": (20, 70), "few": (40, 6)}
