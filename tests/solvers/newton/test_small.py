@@ -15,7 +15,7 @@ import adacoord as ac
 from adacoord.api.solve import run
 from adacoord.auto.rule import choose
 from adacoord.problem.losses import LOSSES
-from adacoord.solvers.newton import size
+from adacoord.solvers.newton import interior, program, size
 from adacoord.solvers.newton.active_set import ActiveSet
 from adacoord.solvers.newton.dense import DenseNewton
 from adacoord.solvers.newton.dense_kernels import descend
@@ -385,3 +385,42 @@ def test_a_start_of_classes_that_is_worse_than_zero_is_left():
         again = ac.solve(problem, "newton", tol=1e-9, start=start)
         assert again.converged and again.passes <= found.passes
         np.testing.assert_allclose(again.x, found.x, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "quantile", "hinge"])
+@pytest.mark.parametrize("shape", [(60, 5), (25, 40)])
+@pytest.mark.parametrize("share", [2.0, 0.3, 0.01])
+def test_programs_end_in_the_vertex_without_highs(make_data, monkeypatch, loss, shape, share):
+    p = problem(make_data, loss, *shape, l1=1.0, l2=0.0)
+    p = p.with_penalty(l1=share * p.l1_max())
+    x, c, _ = program.solve_program(p)
+    monkeypatch.setattr(program, "solve_program", None)
+    r = solve(p, tol=1e-4, max_passes=100)
+    assert r.status == "converged" and r.relative_gap <= 1e-11
+    assert r.primal == pytest.approx(p.primal(x, c), rel=1e-11)
+    slack = p.penalty.l1 - np.abs(p.average(r.y))
+    assert (r.x[slack > 1e-6 * p.penalty.l1] == 0.0).all()
+    if share > 1.0:
+        assert not r.x.any()
+
+
+def test_programs_go_to_highs_where_the_interior_point_is_stuck(make_data, monkeypatch):
+    p = problem(make_data, "absolute", l1=0.05, l2=0.0)
+    best = solve(p, tol=1e-4, max_passes=100)
+    monkeypatch.setattr(interior, "IDLE", 0)
+    r = solve(p, tol=1e-4, max_passes=100)
+    assert r.status == "converged" and r.relative_gap <= 1e-11
+    assert r.primal == pytest.approx(best.primal, rel=1e-12)
+
+
+def test_programs_in_pieces(make_data):
+    p = problem(make_data, "quantile", l1=0.05, l2=0.0)
+    rng = np.random.Generator(np.random.PCG64(0))
+    whole, parts, other = (SmallNewton(p, rng) for _ in range(3))
+    with np.errstate(all="ignore"):
+        whole.advance(9)
+        parts.advance(4)
+        other.restore(parts.state())
+        other.advance(5)
+    for name in ("x", "y", "intercept", "estimate", "passes", "operations"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))

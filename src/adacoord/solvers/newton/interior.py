@@ -76,7 +76,12 @@ class InteriorPoint(Solver):
 
     @property
     def x(self):
-        return self.point
+        """The point, with 0 for each x_j that is nearer to 0 than |u_j| is to l1."""
+        problem = self.problem
+        slack = np.minimum(self.v - self.low, self.high - self.v)[problem.n :] / problem.penalty.l1
+        spread = float(np.mean(np.abs(problem.b - np.mean(problem.b)))) or 1.0
+        small = np.abs(self.point) * problem._column_lengths < slack * spread
+        return np.where(small, 0.0, self.point)
 
     @property
     def intercept(self):
