@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adacoord.data.partition import BLOCK_BYTES, LEAST_BYTES, MIN_BLOCKS, block_bounds
+from adacoord.data.partition import BLOCK_BYTES, LEAST_BYTES, MIN_BLOCKS, TOGETHER, block_bounds
 
 
 def check(bounds, n):
@@ -28,6 +28,8 @@ def test_dense_blocks_are_equal_shares_of_the_bytes(n, d, itemsize):
     else:
         assert sizes.size == max(1, min(n, total // LEAST_BYTES))
     assert sizes.max() - sizes.min() <= 2 * row
+    if MIN_BLOCKS < sizes.size < n:
+        assert sizes.size % TOGETHER == 0  # threads that share them out do not wait for one
 
 
 @pytest.mark.parametrize("seed", range(5))

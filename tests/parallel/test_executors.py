@@ -49,6 +49,45 @@ def test_results_come_in_order(executor, in_memory):
     assert list(executor.map(square, jobs)) == [k * k + 7 for k in range(30)]
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_each_job_is_run_once(executor, in_memory):
+    seen = []
+    executor.run(lambda block, shift: seen.append(square(block, shift)), [])
+    assert not seen
+    jobs = [(Piece(k, in_memory), 7) for k in range(30)]
+    executor.run(lambda block, shift: seen.append(square(block, shift)), jobs)
+    assert sorted(seen) == [k * k + 7 for k in range(30)]
+
+
+def test_the_first_error_of_a_run_is_raised(executor):
+    def fails(block, shift):
+        square(block, shift)
+        if block in (3, 4):
+            raise ValueError(f"block {block} is wrong")
+
+    with pytest.raises(ValueError, match="block 3"):
+        executor.run(fails, [(Piece(k, True), 0) for k in range(9)])
+    executor.run(square, [(Piece(2, True), 1)])  # and it goes on
+
+
+def test_ctrl_c_ends_a_run(executor):
+    """Nobody begins another block, and those under way are waited for."""
+    begun, ended = [], []
+    caller = threading.get_ident()
+
+    def work(block):
+        begun.append(block)
+        if threading.get_ident() == caller and len(begun) > 3:
+            raise KeyboardInterrupt
+        time.sleep(0.005)
+        ended.append(block)
+
+    with pytest.raises(KeyboardInterrupt):
+        executor.run(work, [(Piece(k, True),) for k in range(200)])
+    assert len(begun) < 50
+    assert len(ended) == len(begun) - 1
+
+
 def test_holds_no_more_blocks_than_it_works_on(executor):
     list(executor.map(square, [(Piece(k), 0) for k in range(40)]))
     assert Piece.most <= getattr(executor, "n_jobs", 1) + 1

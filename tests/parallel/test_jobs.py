@@ -11,13 +11,15 @@ from adacoord.estimators import base
 
 def test_solve(case, monkeypatch):
     problem, how = case
-    maps = []
-    real = BlockMatrix.map
+    calls = []
+    real = BlockMatrix._jobs
     monkeypatch.setattr(
-        BlockMatrix, "map", lambda self, *args, **more: maps.append(1) or real(self, *args, **more)
+        BlockMatrix,
+        "_jobs",
+        lambda self, *args, **more: calls.append(1) or real(self, *args, **more),
     )
     results = [ac.solve(problem, n_jobs=n, **how) for n in (1, 2, 4)]
-    assert maps  # in blocks, not by the serial method
+    assert calls  # in blocks, not by the serial method
     assert results[0].converged
     serial = ac.solve(problem, tol=1e-7)
     assert results[0].primal == pytest.approx(serial.primal, rel=2 * how["tol"])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adacoord.parallel.reduction import fold
+from adacoord.parallel.reduction import Sum, fold
 
 
 def naive(parts):
@@ -21,6 +21,15 @@ def naive(parts):
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=70))
 def test_is_the_tree_of_the_number_of_parts(parts):
     assert fold(iter(parts)) == naive(parts)
+
+
+@given(st.permutations(range(23)))
+def test_parts_may_come_in_any_order(order):
+    parts = [0.1 * k**3 for k in range(23)]
+    total = Sum()
+    for k in order:
+        total.give(k, parts[k])
+    assert total.total() == naive(parts)
 
 
 def test_adds_tuples_of_arrays_and_numbers():

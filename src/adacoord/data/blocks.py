@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, pairwise
+from functools import cached_property, partial
+from itertools import pairwise
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -220,14 +221,24 @@ class BlockMatrix(Matrix):
 
         Of all blocks, or of ``blocks``, which ``each`` has an entry for.
         """
+        return self.executor.map(function, self._jobs(*common, rows=rows, each=each, blocks=blocks))
 
-        def jobs() -> Iterator[tuple]:
-            for at, k in enumerate(range(len(self.pieces)) if blocks is None else blocks):
-                part = slice(self.bounds[k], self.bounds[k + 1])
-                own = () if each is None else each[at]
-                yield (self.pieces[k], *common, *own, *(array[part] for array in rows))
+    def _jobs(
+        self,
+        *common: Any,
+        rows: tuple[np.ndarray, ...],
+        each: Sequence[tuple] | None = None,
+        blocks: range | None = None,
+    ) -> Iterator[tuple]:
+        for at, k in enumerate(range(len(self.pieces)) if blocks is None else blocks):
+            part = self._parts[k]
+            own = () if each is None else each[at]
+            yield (self.pieces[k], *common, *own, *(array[part] for array in rows))
 
-        return self.executor.map(function, jobs())
+    @cached_property
+    def _parts(self) -> list[slice]:
+        """The rows of each block."""
+        return [slice(a, b) for a, b in pairwise(self.bounds.tolist())]
 
     def gather(
         self, function: Callable, *common: Any, rows: tuple[np.ndarray, ...] = ()
@@ -237,22 +248,18 @@ class BlockMatrix(Matrix):
         Of a block it gives two tuples: arrays with an entry for each row, which are put together,
         and what is to be added up.
         """
-        from ..parallel.reduction import fold
+        from ..parallel.executors import Serial, Threads
 
-        whole: list[np.ndarray] = []
-
-        def sums() -> Iterator[tuple]:
-            found = self.map(function, *common, rows=rows)
-            for first, (of_rows, summed) in zip(self.bounds, found, strict=False):
-                if not first:  # once, and no block's part is held beside them
-                    n = self.shape[0]
-                    whole.extend(np.empty((n, *part.shape[1:]), part.dtype) for part in of_rows)
-                for array, part in zip(whole, of_rows, strict=True):
-                    array[first : first + len(part)] = part
-                yield summed
-
-        total = fold(sums())
-        return tuple(whole), total
+        found = _Gathered(self._parts)
+        if isinstance(self.executor, (Serial, Threads)):  # who worked on a block puts it in place
+            jobs = enumerate(self._jobs(*common, rows=rows))
+            self.executor.run(
+                partial(found.compute, function), ((piece, k, *rest) for k, (piece, *rest) in jobs)
+            )
+        else:
+            for k, result in enumerate(self.map(function, *common, rows=rows)):
+                found.put(k, result)
+        return tuple(found.whole or ()), found.sums.total()
 
     def rowwise(self, function: Callable, *common: Any, rows: tuple[np.ndarray, ...]) -> Any:
         """The sum of ``function(*common, *parts of rows)`` over the blocks; no block is loaded.
@@ -264,13 +271,15 @@ class BlockMatrix(Matrix):
         from ..parallel.reduction import fold
 
         executor = self.executor if isinstance(self.executor, Threads) else Serial()
-        parts = [tuple(array[a:b] for array in rows) for a, b in pairwise(self.bounds)]
+        parts = [tuple([array[part] for array in rows]) for part in self._parts]
+        found: list[Any] = [None] * len(parts)
         # a task for each thread: one for each block would cost more than its share of the work
         each = -(-len(parts) // getattr(executor, "n_jobs", 1))
-        jobs = (
-            (_NO_BLOCK, function, common, parts[k : k + each]) for k in range(0, len(parts), each)
+        shares = (range(k, min(k + each, len(parts))) for k in range(0, len(parts), each))
+        executor.run(
+            _of_vectors, [(_NO_BLOCK, function, common, parts, share, found) for share in shares]
         )
-        return fold(chain.from_iterable(executor.map(_of_vectors, jobs)))
+        return fold(found)
 
     # ---- products -----------------------------------------------------------------------
 
@@ -336,6 +345,31 @@ class BlockMatrix(Matrix):
         found = list(self.map(_measure, each=[(int(first),) for first in self.bounds[:-1]]))
         norms, sizes = (np.concatenate(part) for part in zip(*found, strict=True))
         return norms, sizes  # none of dense rows
+
+
+class _Gathered:
+    """What functions of blocks give, as :meth:`BlockMatrix.gather` wants it."""
+
+    def __init__(self, parts: list[slice]):
+        from ..parallel.reduction import Sum
+
+        self.parts, self.sums = parts, Sum()
+        self.whole: list[np.ndarray] | None = None
+        self._lock = Lock()
+
+    def compute(self, function: Callable, block: Any, k: int, *arguments: Any) -> None:
+        """What a function gives of the k-th block."""
+        self.put(k, function(block, *arguments))
+
+    def put(self, k: int, result: tuple) -> None:
+        of_rows, summed = result
+        with self._lock:  # whoever is first knows what there is
+            if self.whole is None:
+                n = self.parts[-1].stop
+                self.whole = [np.empty((n, *part.shape[1:]), part.dtype) for part in of_rows]
+        for array, part in zip(self.whole, of_rows, strict=True):
+            array[self.parts[k]] = part
+        self.sums.give(k, summed)
 
 
 def as_blocks(A: Any) -> tuple[BlockMatrix, np.ndarray | None] | None:
@@ -449,8 +483,11 @@ def _rows(matrix: Matrix, first: int, last: int) -> Matrix:
 # ---- functions of one block: (arrays with an entry for each row), (what is added up) -------------
 
 
-def _of_vectors(block: None, function: Callable, common: tuple, parts: list[tuple]) -> list:
-    return [function(*common, *part) for part in parts]
+def _of_vectors(
+    block: None, function: Callable, common: tuple, parts: list[tuple], share: range, out: list
+) -> None:
+    for k in share:
+        out[k] = function(*common, *parts[k])
 
 
 def _dot(block: Matrix, x: np.ndarray) -> tuple:

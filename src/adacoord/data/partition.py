@@ -15,6 +15,8 @@ BLOCK_BYTES = 2**25
 #: Data of more than ``MIN_BLOCKS * LEAST_BYTES`` bytes have this many blocks for the cores to
 #: share; smaller ones have blocks of ``LEAST_BYTES``, or one.
 MIN_BLOCKS, LEAST_BYTES = 8, 2**18
+#: More blocks than that are a multiple of this: two threads that share out 11 wait for one.
+TOGETHER = 4
 #: Widths up to this one have int32 indices.
 INT32_WIDTH = 2**31 - 1
 
@@ -49,7 +51,10 @@ def block_bounds(
 def _bounds(n: int, bytes_before: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Cut where ``bytes_before`` (of an array of row numbers) passes equal shares of the bytes."""
     total = int(bytes_before(np.array([n]))[0])
-    count = min(max(-(-total // BLOCK_BYTES), min(MIN_BLOCKS, total // LEAST_BYTES), 1), n)
+    count = max(-(-total // BLOCK_BYTES), min(MIN_BLOCKS, total // LEAST_BYTES), 1)
+    if count > MIN_BLOCKS:
+        count = -(-count // TOGETHER) * TOGETHER
+    count = min(count, n)
     shares = np.array([total * k // count for k in range(1, count)], dtype=np.int64)
     first, last = np.zeros(shares.size, np.int64), np.full(shares.size, n, np.int64)
     while (first < last).any():  # all cuts at once, by bisection: the bytes of no row are stored

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import count
+from operator import itemgetter
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -58,6 +59,11 @@ class Serial:
                     del block  # or a third one would be held
                     yield result
 
+    def run(self, function: Callable, jobs: Iterable[Job]) -> None:
+        """``map`` for functions that give nothing back."""
+        for _ in self.map(function, jobs):
+            pass
+
     def close(self) -> None:
         """Nothing was taken."""
 
@@ -75,12 +81,48 @@ class Threads:
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, function: Callable, jobs: Iterable[Job]) -> Iterator[Any]:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_jobs, "adacoord")
         jobs = list(jobs)
         if all(piece.in_memory for piece, *_ in jobs):
-            return self._map_held(self._pool, function, jobs)
-        return self._map_loaded(self._pool, function, jobs)
+            return self._map_held(self._started(), function, jobs)
+        return self._map_loaded(self._started(), function, jobs)
+
+    def run(self, function: Callable, jobs: Iterable[Job]) -> None:
+        """``map`` for functions that give nothing back.
+
+        The caller takes blocks in memory, too, and is not woken for each of them (logistic on
+        100,000 x 1,000 numbers in 24 blocks, 31 products: 21 -> 9 ms of its own).
+        """
+        jobs = list(jobs)
+        if not all(piece.in_memory for piece, *_ in jobs):
+            for _ in self._map_loaded(self._started(), function, jobs):
+                pass
+            return
+        turn = count()
+        failed: list[tuple[int, BaseException]] = []
+
+        def work() -> None:
+            while not failed and (k := next(turn)) < len(jobs):
+                try:
+                    _run(function, jobs[k])
+                except BaseException as error:  # which the caller is to raise
+                    failed.append((k, error))
+
+        with one_thread():
+            others = range(min(self.n_jobs, len(jobs)) - 1)
+            workers = [self._started().submit(work) for _ in others]
+            try:
+                work()
+            finally:
+                turn = count(len(jobs))  # Ctrl-C: nobody begins another
+                for worker in workers:
+                    worker.exception()
+        if failed:
+            raise min(failed, key=itemgetter(0))[1]
+
+    def _started(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_jobs, "adacoord")
+        return self._pool
 
     def _map_held(
         self, pool: ThreadPoolExecutor, function: Callable, jobs: list[Job]

@@ -6,25 +6,50 @@ The tree of additions hangs on the number of parts alone, and rounds like its de
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 
+class Sum:
+    """The sum of parts (numbers, arrays, or tuples of them) that threads give in any order.
+
+    Whoever gives the second half of a sum makes it; where parts come in order, log2 K are held.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, int], Any] = {}  # by (level, place): sums of 2^level parts
+        self._lock = Lock()
+
+    def give(self, k: int, part: Any) -> None:
+        """The k-th part."""
+        level = 0
+        while True:
+            with self._lock:
+                if (level, k ^ 1) not in self._held:
+                    self._held[level, k] = part
+                    return
+                other = self._held.pop((level, k ^ 1))
+            part = _add(other, part) if k & 1 else _add(part, other)
+            level, k = level + 1, k >> 1
+
+    def total(self) -> Any:
+        """Of all parts, once all were given."""
+        if not self._held:
+            raise ValueError("there is no part to add up: the data have no block")
+        last, *others = (self._held[place] for place in sorted(self._held))  # the shortest first
+        for other in others:
+            last = _add(other, last)
+        return last
+
+
 def fold(parts: Iterable[Any]) -> Any:
-    """The sum of ``parts`` (numbers, arrays, or tuples of them); at most log2 K are held."""
-    held: list[tuple[int, Any]] = []  # sums, and of how many parts each
-    for part in parts:
-        count = 1
-        while held and held[-1][0] == count:
-            part, count = _add(held.pop()[1], part), 2 * count
-        held.append((count, part))
-    if not held:
-        raise ValueError("there is no part to add up: the data have no block")
-    total = held.pop()[1]
-    while held:
-        total = _add(held.pop()[1], total)
-    return total
+    """The sum of ``parts`` that come in order."""
+    total = Sum()
+    for k, part in enumerate(parts):
+        total.give(k, part)
+    return total.total()
 
 
 def _add(left: Any, right: Any) -> Any:

@@ -62,7 +62,7 @@ def test_slopes_that_follow(loss):
     y, p, bend, out = (np.empty(50) for _ in range(4))
     expand_rows(*law, z, b, w, y, p, bend)
     dz *= 0.1
-    value, lacking, cut = follow_rows(*law, z, dz, b, w, y, bend, *loss.domain(b), out)
+    value, lacking, cut = follow_rows(*law, z, dz, b, w, y, bend, out, *loss.domain(b))
     kept = w > 0.0
     at = z + dz
     assert value == pytest.approx(np.sum(w * loss.value(at, b)), rel=1e-13)
@@ -81,7 +81,7 @@ def test_slopes_beyond_the_domain_are_cut(loss):
     dz = np.full(50, 3.0 if loss.name == "gamma" else -3.0)
     y, p, bend, out = (np.empty(50) for _ in range(4))
     expand_rows(*law, z, b, w, y, p, bend)
-    _, lacking, cut = follow_rows(*law, z, dz, b, w, y, bend, *loss.domain(b), out)
+    _, lacking, cut = follow_rows(*law, z, dz, b, w, y, bend, out, *loss.domain(b))
     ends = np.ones(50) if loss.name == "gamma" else -b
     np.testing.assert_array_equal(out[5:], ends[5:])  # rows of no weight stay
     assert cut == pytest.approx(np.sum(2.0 * bend)) and lacking > 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .class_kernels import slope_rows
-from .kernels import along_blocks, along_line, expand_rows, follow_rows
+from .kernels import KNOWN_DOMAINS, along_blocks, along_line, expand_rows, follow_rows
 
 #: Curvature below this share of the bound 1/gamma is none: the bound then takes its place.
 FLAT = 1e-10
@@ -48,12 +48,14 @@ class Scalars:
         Returns (sum w phi at z + dz; what these slopes lack of phi' there in D; how much longer
         A' of them may be than without the ends of the conjugates; the slopes, within these).
         """
-        out, ends = np.empty_like(z), self.problem._ends  # which every look needs
-        if np.ndim(ends[0]) == 0:
-            ends = self.problem._domain
+        out, ends = np.empty_like(z), ()
+        if self.problem.loss.code not in KNOWN_DOMAINS:
+            ends = self.problem._ends  # which every look needs
+            if np.ndim(ends[0]) == 0:
+                ends = self.problem._domain
         b, w = self.problem.b, self.w
         value, lacking, cut = self.problem.matrix.rowwise(
-            follow_rows, *self.arguments, rows=(z, dz, b, w, y, D, *ends, out)
+            follow_rows, *self.arguments, rows=(z, dz, b, w, y, D, out, *ends)
         )
         if cut > 0.0:
             cut *= float(np.max(self.problem.matrix.squared_norms)) ** 0.5

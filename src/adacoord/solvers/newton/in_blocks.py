@@ -42,7 +42,7 @@ def evaluate_step(
     y, p, D = np.empty_like(z), np.empty_like(z), np.empty_like(z)
     expand_rows(*law, z, b, weight, y, p, D)
     bend, out = flat * weight if flat else D, p  # which nobody needs
-    _, lacking, cut = follow_rows(*law, z, end - z, b, weight, y, bend, *loss.domain(b), out)
+    _, lacking, cut = follow_rows(*law, z, end - z, b, weight, y, bend, out, *loss.domain(b))
     return (out,), (lacking, cut, *_expanded(block, loss, end, b, weight)[1])
 
 

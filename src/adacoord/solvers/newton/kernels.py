@@ -149,10 +149,15 @@ def distance(a, b, times_a, times_b):
     return total
 
 
-def follow_rows(code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, low, high, out):
-    """out = y + phi''(z) dz within [low, high]: the slopes that the expansion at z has at z + dz.
+#: Losses whose loop of :func:`follow_rows` knows the domain of the conjugates by itself.
+KNOWN_DOMAINS = LOGISTIC, POISSON, GAMMA
 
-    y and bend are those of :func:`expand_rows`; [low, high] is the domain of the conjugates.
+
+def follow_rows(code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, out, *domain):
+    """out = y + phi''(z) dz within ``domain``: the slopes that the expansion at z has at z + dz.
+
+    y and bend are those of :func:`expand_rows`; ``domain`` are the ends of that of the conjugates,
+    which the loops of some losses do not read (:data:`KNOWN_DOMAINS`).
     Returns the sums of weight phi(z + dz) and of weight (phi(z + dz) + phi*(out) - out (z + dz)),
     which is 0 where out = phi'(z + dz), with what the ends have cut off; and how much that is.
     """
@@ -162,7 +167,7 @@ def follow_rows(code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, low, hi
         power = _power(code, alpha)
         return _follow_exponential(power, code == GAMMA, z, dz, b, weight, y, bend, low, high, out)
     law = others(code), code, alpha, epsilon, lo, hi
-    return _follow(*law, z, dz, b, weight, y, bend, low, high, out)
+    return _follow(*law, z, dz, b, weight, y, bend, *domain, out)
 
 
 @jit

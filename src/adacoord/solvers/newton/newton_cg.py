@@ -240,12 +240,15 @@ class NewtonCG(Solver):
         self.residual -= t * hv
         self.residuals.leave_out(self.residual)
         self.inner += 1
-        av *= t
         if self.quadratic:
-            self._follow(t * v, av)
+            self._follow(t * v, t, av)
         else:
             self.step += t * v
-            self.moved += av
+            if self.inner == 1:
+                self.moved = av
+                self.problem.matrix.rowwise(_scale, t, rows=(av,))
+            else:
+                self.problem.matrix.rowwise(_add, t, rows=(av, self.moved))
             self.pairs.note(v, hv, bend)
         solved = self._precondition(self.residual)
         rho = _dot(self.residual, solved)
@@ -265,7 +268,8 @@ class NewtonCG(Solver):
 
     def _take(self):
         """Make the step, and the gradient where it ends."""
-        self._follow(*self._searched())
+        t = self._searched()
+        self._follow(t * self.step, t, self.moved)
         self._differentiate()
         self.inner, self.ended, self.offered = 0, False, False
 
@@ -315,13 +319,13 @@ class NewtonCG(Solver):
     def _unmoved(self):
         return np.zeros((0,) if self.quadratic else self.z.shape)
 
-    def _follow(self, step, moved):
-        """Take a step of which the predictions are known."""
+    def _follow(self, step, t, moved):
+        """Take a step, t of what moves the predictions by ``moved``."""
         self.point = self.point + step
-        if self.quadratic:
-            self.z += moved
-        else:  # who expanded it may keep it
-            self.z = self.z + moved
+        if self.problem.loss.blocks:  # who expanded it keeps it
+            self.z = self.z + t * moved
+        else:
+            self.problem.matrix.rowwise(_add, t, rows=(moved, self.z))
         self._at = None
         if self.passes - self.synced >= RESYNC:
             self.synced = self.passes
@@ -336,7 +340,7 @@ class NewtonCG(Solver):
             self._estimate(self.gradient)
 
     def _searched(self):
-        """(t step, t A step) of the line search."""
+        """The length of the step, by the line search."""
         x, s, l2 = self.point[:-1], self.step[:-1], self.problem.penalty.l2
         constant = 0.5 * l2 * _dot(x, x)
         tilt, bend = l2 * _dot(x, s), l2 * _dot(s, s)
@@ -347,8 +351,23 @@ class NewtonCG(Solver):
             return value, first + tilt + t * bend, second + bend
 
         value, slope = self._expanded()[0] + constant, _dot(self.gradient, self.step)
-        t = line_search(along, value, slope) if -slope > ROUNDING * abs(value) else 1.0
-        return t * self.step, t * self.moved
+        return line_search(along, value, slope) if -slope > ROUNDING * abs(value) else 1.0
+
+
+# ---- functions of rows, for :meth:`Matrix.rowwise` -----------------------------------------------
+
+
+def _scale(t: float, v: np.ndarray) -> float:
+    v *= t
+    return 0.0
+
+
+def _add(t: float, v: np.ndarray, out: np.ndarray) -> float:
+    """out += t v, for a v that nobody needs any more."""
+    if t != 1.0:
+        v *= t
+    out += v
+    return 0.0
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> float:
