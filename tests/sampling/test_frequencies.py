@@ -25,6 +25,11 @@ def test_algorithm_2(p, decrease, mean):
     assert new == pytest.approx(min(max(naive, 1 / 20), 20.0), rel=1e-12)
 
 
+@pytest.mark.parametrize("p", [0.06, 1.0, 19.9])
+def test_a_step_that_brings_nothing_has_the_bits_of_the_formula(p):
+    assert updated_frequency(p, 0.0, 0.7) == max(p * math.exp(0.2 * (0.0 / 0.7 - 1.0)), 1 / 20)
+
+
 def test_no_mean_no_change():
     assert updated_frequency(1.5, 0.0, 0.0) == 1.5
 

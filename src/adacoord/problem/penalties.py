@@ -152,11 +152,11 @@ class Penalty:
         return np.maximum((v if self.positive else np.abs(v)) - self.l1, 0.0)
 
     def conjugate(self, v: np.ndarray) -> float:
-        excess = self.excess(v)
         if self.l2 > 0.0:
-            return 0.5 * _scaled_square(excess, 1.0 / self.l2)
+            return 0.5 * _scaled_square(self.excess(v), 1.0 / self.l2)
         # A point scaled onto the boundary lands within rounding of it.
-        return 0.0 if excess.max() <= 1e-12 * self.l1 else np.inf
+        most = np.max(v if self.positive else np.abs(v), initial=0.0)
+        return 0.0 if most - self.l1 <= 1e-12 * self.l1 else np.inf
 
     def conjugate_gradient(self, v: np.ndarray) -> np.ndarray:
         """argmax_x x.v - g(x), where the strong convexity is positive."""

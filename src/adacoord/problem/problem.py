@@ -357,8 +357,19 @@ class Problem:
 
     @cached_property
     def _column_sizes(self) -> np.ndarray:
+        if self._moments_known:
+            return np.sqrt(self.matrix.column_moments[1] / self.n)
         w = np.ones(self.n) if self.weights is None else self.weights
         return np.sqrt(self.matrix.column_squares(w) / self.n)
+
+    @property
+    def _moments_known(self) -> bool:
+        """Whether the squares of columns are at hand: who solves for an l1 on sparse data has them.
+
+        By what the problem is, and not by what has been computed: the same bits whatever else was.
+        """
+        matrix = self.matrix
+        return self.weights is None and not (matrix.is_dense or matrix.blocked)
 
     @cached_property
     def null_value(self) -> float:

@@ -34,6 +34,8 @@ from .random import uniform
 LEARNING_RATE, LEAST, MOST = 0.2, 0.05, 20.0
 #: Largest exponent of one change: a first step may bring a thousand times the mean.
 LEAP = 3.0
+#: The factor after a step that brought nothing.
+UNMOVED = math.exp(-LEARNING_RATE)
 
 
 class Frequencies:
@@ -56,7 +58,10 @@ class Frequencies:
 def updated_frequency(p, decrease, mean):
     """Algorithm 2: the new preference after a step that brought ``decrease``."""
     if mean > 0.0:
-        p *= math.exp(min(LEARNING_RATE * (decrease / mean - 1.0), LEAP))
+        if decrease == 0.0:  # rows that stay where they are need no exponential
+            p *= UNMOVED
+        else:
+            p *= math.exp(min(LEARNING_RATE * (decrease / mean - 1.0), LEAP))
     return min(max(p, LEAST), MOST)
 
 

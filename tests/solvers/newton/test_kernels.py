@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import rel_entr, softmax
 
 import adacoord as ac
 from adacoord.problem.losses import get_loss
 from adacoord.solvers.baselines.row_kernels import best_shift
+from adacoord.solvers.newton.class_kernels import follow_class_rows
 from adacoord.solvers.newton.kernels import along_line, expand_rows, follow_rows
 
 LOSSES = ["logistic", "squared", "huber", "log_cosh", "poisson", "gamma", ac.losses.Tweedie(1.3)]
@@ -85,6 +87,30 @@ def test_slopes_beyond_the_domain_are_cut(loss):
     ends = np.ones(50) if loss.name == "gamma" else -b
     np.testing.assert_array_equal(out[5:], ends[5:])  # rows of no weight stay
     assert cut == pytest.approx(np.sum(2.0 * bend)) and lacking > 0.0
+
+
+@pytest.mark.parametrize("size", [0.05, 3.0])
+def test_slopes_of_classes_that_follow(size):
+    """On the simplex; what they lack is the divergence, to leading order, and so is what is cut."""
+    rng = np.random.default_rng(0)
+    z, b, w = 2.0 * rng.standard_normal((40, 5)), rng.integers(5, size=40), rng.random(40)
+    w[7] = 0.0
+    dz, eye = size * rng.standard_normal((40, 5)), np.eye(5)[b]
+    p, q = softmax(z, axis=1), softmax(z + dz, axis=1)
+    out = np.empty((40, 5))
+    lacking, cut = follow_class_rows(p - eye, q - eye, b, w, dz, out)
+    line = p * (1.0 + dz - (p * dz).sum(axis=1, keepdims=True))
+    inside = np.maximum(line, 0.0)
+    inside /= inside.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(out + eye, inside, atol=1e-14)
+    np.testing.assert_allclose(out.sum(axis=1), 0.0, atol=1e-15)
+    divergence = w @ rel_entr(inside, q).sum(axis=1)
+    assert lacking == pytest.approx(divergence, rel=0.2 if size < 1.0 else 0.7)
+    moved = w @ np.linalg.norm(inside - line, axis=1)
+    if size < 1.0:
+        assert (line > 0.0).all() and cut == 0.0
+    else:
+        assert moved <= cut <= 4.0 * moved
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "logistic"])

@@ -167,7 +167,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
     def _proximal(self) -> ProximalPoint:
         """The Newton steps that it turns to."""
         weight = np.zeros(self.problem.n)
-        weight[self.rows] = self.weight[self.rows] / self.n_rows
+        weight[self.rows] = self.share[self.rows]
         sigma = self.first_sigma
         if not self.problem.loss.gamma:
             z = self.problem.predictions(self.x, self.c)[self.rows]
@@ -188,9 +188,8 @@ class AdaptiveFrequencies(DualCoordinateAscent):
     def _sweep(self):
         problem = self.problem
         self._refresh()
-        weight = self.weight / self.n_rows
         self.memory[kernels.INTERCEPT] = self.c
-        self.memory[kernels.BALANCE] = float(np.sum(weight * self.y)) if self.rho else 0.0
+        self.memory[kernels.BALANCE] = float(np.sum(self.share * self.y)) if self.rho else 0.0
         self.operations += int(
             kernels.adaptive_sweeps(
                 *problem.matrix.arrays,
@@ -199,7 +198,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
                 self.resting,
                 self._visited,
                 problem.b,
-                weight,
+                self.share,
                 self.step,
                 self.p,
                 self.accumulators,

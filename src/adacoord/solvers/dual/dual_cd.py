@@ -43,6 +43,7 @@ class DualCoordinateAscent(Solver):
             self.rho = max(PROXIMAL * float(np.mean(norms)) / lam, curvature)
         with np.errstate(divide="ignore"):  # rows that are never visited
             self.step = self.n_rows / (self.weight * (norms / lam + self.rho))
+        self.share = self.weight / self.n_rows
         self.c = self._start[1]
         self._synchronise()
 
@@ -67,7 +68,7 @@ class DualCoordinateAscent(Solver):
     def _pass(self):
         self._refresh()
         if self.rho:
-            self.c -= self.rho * float(np.sum(self.weight * self.y)) / self.n_rows  # re-centre
+            self.c -= self.rho * float(np.sum(self.share * self.y))  # re-centre
         self._ascend()
 
     def _ascend(self):
@@ -76,7 +77,7 @@ class DualCoordinateAscent(Solver):
             *problem.matrix.arrays,
             order,
             problem.b,
-            self.weight / self.n_rows,
+            self.share,
             self.step,
             self.y,
             self.v,

@@ -54,7 +54,6 @@ class DualRounds(DualCoordinateAscent):
     def __init__(self, problem, rng, start=None):
         super().__init__(problem, rng, start)
         matrix = problem.matrix
-        self.weight_share = self.weight / self.n_rows
         self.norms = matrix.squared_norms / self.g.strong_convexity
         #: Blocks that work at the same time, and where the next of them begin.
         scattered = getattr(matrix.pieces[0], "scattered", False)
@@ -78,11 +77,11 @@ class DualRounds(DualCoordinateAscent):
         self.sigma = float(self.group)
         self.law = problem.loss.code, *problem.loss.constants
         self.conjugates = 0.0  # (1/n) sum w phi*(y), but for a constant
-        self.balance = float(np.sum(self.weight_share * self.y))
+        self.balance = float(np.sum(self.share * self.y))
 
     def _pass(self):
         self._refresh()
-        self.balance = float(np.sum(self.weight_share * self.y))
+        self.balance = float(np.sum(self.share * self.y))
         if self.rho:  # re-centre
             self.c -= self.rho * self.balance
         visits = 0
@@ -130,7 +129,7 @@ class DualRounds(DualCoordinateAscent):
                 self.c,
                 each=chosen,
                 blocks=blocks,
-                rows=(problem.b, self.weight_share, self.norms, self.y),
+                rows=(problem.b, self.share, self.norms, self.y),
             )
             for new, dv, moved, change in found:
                 values.append(new)

@@ -72,6 +72,39 @@ def slope_rows(e, own, b, weight):
 
 
 @jit(fastmath=FAST)
+def follow_class_rows(y, new, b, weight, dz, out):
+    """out = what the expansion at z, of slopes y, has for slopes at z + dz, on the simplex.
+
+    ``new`` are the slopes there.  Returns the sum of weight times the divergence of the two (to
+    third order), and of weight times what the ends of the simplex have cut off.
+    """
+    lacking, cut = 0.0, 0.0
+    for i in range(np.uint64(y.shape[0])):
+        own, mean = b[i], dz[i, b[i]]
+        for k in range(y.shape[1]):
+            mean += y[i, k] * dz[i, k]
+        total, beyond = 0.0, 0.0
+        for k in range(y.shape[1]):
+            p = y[i, k] + (1.0 if k == own else 0.0)
+            part = p * (1.0 + dz[i, k] - mean)
+            beyond += part * part if part < 0.0 else 0.0
+            out[i, k] = max(part, 0.0)
+            total += out[i, k]
+        scale, others, away = 1.0 / total, 0.0, 0.0
+        for k in range(y.shape[1]):
+            out[i, k] *= scale
+            others += 0.0 if k == own else out[i, k]
+        out[i, own] = -others
+        for k in range(y.shape[1]):
+            step = out[i, k] - new[i, k]
+            both = out[i, k] + new[i, k] + (2.0 if k == own else 0.0)
+            away += step * step / both if both > 0.0 else 0.0
+        lacking += weight[i] * away
+        cut += weight[i] * (math.sqrt(beyond) + (total - 1.0) if beyond > 0.0 else 0.0)
+    return lacking, cut
+
+
+@jit(fastmath=FAST)
 def curvature_rows(y, b, weight, out):
     """out = w p (1 - p), p = y + e_b."""
     for i in range(np.uint64(y.shape[0])):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .class_kernels import slope_rows
+from .class_kernels import follow_class_rows, shift_rows, slope_rows
 from .kernels import KNOWN_DOMAINS, along_blocks, along_line, expand_rows, follow_rows
 
 #: Curvature below this share of the bound 1/gamma is none: the bound then takes its place.
@@ -99,14 +99,13 @@ class Blocks:
 
     def __init__(self, problem, w):
         self.problem, self.w = problem, w
-        self.rows = np.arange(problem.n)
         self.last = None
 
     def _at(self, z):
         """(sum w phi, y) at z."""
         if self.last is None or not np.array_equal(self.last[0], z):
-            e = z - z.max(axis=1, keepdims=True)
-            own = e[self.rows, self.problem.b]
+            e, own = z.copy(), np.empty(len(z))
+            shift_rows(e, np.zeros(z.shape[1]), self.problem.b, own)
             np.exp(e, out=e)
             self.last = z, slope_rows(e, own, self.problem.b, self.w), e
         return self.last[1:]
@@ -114,6 +113,15 @@ class Blocks:
     def expand(self, z):
         value, y = self._at(z)
         return value, y, self.w[:, None] * y, y
+
+    def follow(self, z, dz, y, D):
+        """As :meth:`Scalars.follow`."""
+        value, new = self._at(z + dz)
+        out = np.empty_like(z)
+        lacking, cut = follow_class_rows(y, new, self.problem.b, self.w, dz, out)
+        if cut > 0.0:
+            cut *= float(np.max(self.problem.matrix.squared_norms)) ** 0.5
+        return value, lacking, cut, out
 
     def along(self, z, dz, t):
         point = t * dz

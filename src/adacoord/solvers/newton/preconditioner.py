@@ -209,7 +209,8 @@ class Preconditioner:
         if self.problem.intercept:
             out[d] = r[d] / self.diagonal[d] - self.centre @ out[:d]
         if r.ndim > 1:  # what all classes share changes no probability
-            out -= out.mean(axis=1, keepdims=True)
+            # a product: NumPy's mean of short rows takes 20 ns for each
+            out -= (out @ np.full(r.shape[1], 1.0 / r.shape[1]))[:, None]
         return out
 
 

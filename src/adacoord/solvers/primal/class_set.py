@@ -64,6 +64,8 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
     """Gap-safe working sets of columns for several classes or targets; see the module."""
 
     uses_blas = True
+    check_cost = 4.0  # a check asks for the fallback, too
+    narrows = False  # u is of all classes
     most_sweeps = 2 * (SWEEPS + 1)
     least_gain = ENOUGH
     _state = (

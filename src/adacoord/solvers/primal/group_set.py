@@ -44,6 +44,7 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
     """Gap-safe working sets of groups; see the module's docstring."""
 
     uses_blas = True
+    narrows = False  # u is of all groups
     # the gap is about the root of what P is off by: 1e-6 is near where sweeps bring so little
     most_sweeps, first_sweeps, least_gain = 2 * (SWEEPS + 1), 4, 1e-12
 
