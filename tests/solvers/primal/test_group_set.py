@@ -10,7 +10,7 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
-from adacoord.solvers.primal import group_set, working_set
+from adacoord.solvers.primal import group_set
 from adacoord.solvers.primal.group_kernels import (
     by_rows,
     group_add,
@@ -293,7 +293,7 @@ def test_newton_where_sweeps_crawl(loss, is_sparse, monkeypatch):
 
     monkeypatch.setattr(GroupWorkingSet, "_support_gram", noted)
     monkeypatch.setattr(group_set, "STEPS", 0)
-    monkeypatch.setattr(working_set, "SLOW", 0.1)
+    monkeypatch.setattr(group_set, "SLOW", 0.1)
     with_newton = ac.solve(problem, "acf", tol=1e-10, max_passes=10**5)
     assert with_newton.converged and supports
     monkeypatch.setattr(GroupWorkingSet, "_newton", lambda self: None)

@@ -129,8 +129,8 @@ class ClassWorkingSet(InTurn, WorkingSetDescent):
     def _support(self):
         return (self.point != 0.0).any(axis=1)
 
-    def _slack(self, u, scale=1.0):
-        slack = self.problem.penalty.slack(u, scale)
+    def _slack(self, u):
+        slack = self.problem.penalty.slack(u)
         # of 8 numbers each NumPy's least takes 35 ns; of 8 long rows .8 -> .1 ms in all (23,559)
         return slack if slack.ndim == 1 else np.ascontiguousarray(slack.T).min(axis=0)
 
