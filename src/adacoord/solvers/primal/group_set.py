@@ -45,7 +45,7 @@ SETTLED = 2
 #: support, and what each costs for each number of its matrix beside the factor, in entries.  (CPU
 #: ms, words, 435 columns: the Gram matrix of 2.0 million pairs 1.9, a step 1.4, an entry in a sweep
 #: .66 ns; of dense data .15 to .25 ns.)
-BLAS_DENSE, BLAS_SPARSE, PAIR, STEPS, OVERHEAD = 5, 15, 1.4, 2, 5
+BLAS_DENSE, BLAS_SPARSE, PAIR, STEPS, OVERHEAD = 5, 15, 1.4, 2, 2
 #: Matrices of the size of a support that these steps hold.
 MATRICES = 6
 
