@@ -28,7 +28,7 @@ from ...kernels.gram import sparse_gram
 from ...linalg.moments import fits
 from ..newton.group_support import group_newton
 from .extrapolation import SWEEPS, InTurn
-from .group_kernels import by_rows, group_grams, group_sweep
+from .group_kernels import by_rows, group_sweep
 from .working_set import SLOW, WorkingSetDescent
 
 #: Numbers in the Gram matrices of all groups (256 MB); groups beyond it go without.
@@ -108,26 +108,10 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         return u
 
     def _curve(self):
-        """The Gram matrices of the set under the model's curvature."""
+        """The Gram matrices of groups are made as these move."""
         if not self.quadratic:
             self._moments(self._members(self.set))
-        groups = self.set[~self.built[self.set]] if self.quadratic else self.set
-        touched = group_grams(
-            *self.columns.arrays,
-            groups,
-            self.pointers,
-            self.members,
-            self.h,
-            self.sums,
-            self.mass,
-            self.starts,
-            self.blocks,
-            self.bounds,
-            self._column,
-            self._room[0],
-        )
-        self.built[groups] = True
-        self._charge(int(touched))
+            self.built[self.set] = False
 
     def _visits(self, room):
         lowered, flips = self._counted(*self._in_turn())
@@ -157,9 +141,11 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
             self.blocks,
             self.starts,
             self.bounds,
+            self.built,
             *self.problem.penalty.arguments,
             self._room,
             self._moving,
+            self._column,
         )
         return lowered, touched, flips
 

@@ -305,10 +305,11 @@ class WorkingSetDescent(ColumnDescent):
         self.spent += self.operations - before
         self.models += 1
         self.phase = MODEL
-        # sweeps that end by themselves on all columns that may move: a look of our own would say no
-        # more than the monitor's (500 x 50, 5 targets: 1.10 -> .95 ms)
+        # sweeps on all columns that may move have ended by themselves, not in rounding: a look of
+        # our own would say no more than the monitor's (500 x 50, 5 targets: 1.10 -> .95 ms)
         ended = self.quadratic and self.least_gain > 0.0 and lowered <= self.least_gain * self.first
-        if not (self.complete and ended):
+        seen = self.first > ROUNDING * (abs(self.dual) + self.gap)
+        if not (self.complete and ended and seen):
             return False
         self.phase, self.y, self.estimate = LOOK, self._derivative(), 0.0
         return True
