@@ -3,8 +3,8 @@ r"""Block coordinate descent on working sets of groups: the group lasso and the 
 Problem     min P(x, c) for smooth losses and g(x) = l21 sum_G w_G |x_G| + l1 |x|_1 + l2/2 |x|^2
 Look        as in :mod:`~adacoord.solvers.primal.working_set`, with groups in the place of columns:
             the set is the support and the groups of least slack l21 w_G - |S(u_G)| over the
-            length of A_G, and none that the gap proves to be zero (S is nonexpansive, so that
-            |S(u*_G)| <= |S(u_G)| + |A_G| |y* - y|)
+            length of A_G, u before it was scaled to be feasible, and none that the gap proves to
+            be zero (S is nonexpansive, so that |S(u*_G)| <= |S(u_G)| + |A_G| |y* - y|)
 Model       as there; a visit to a group takes x_G to the minimum of the model over x_G, by
             proximal steps on the Gram matrix of the group (:mod:`.group_kernels`)
 Sweeps      in turn over the set and its support, then to where these tend
@@ -14,9 +14,9 @@ Newton      on the support (:mod:`~adacoord.solvers.newton.group_support`) where
 Pass        as many entries as A has; a look ends one
 Stops       never: the monitor does
 
-Measured in CPU ms to a gap of 1e-6, one thread (``race.py --models --only group``, seed 0, before
-and after): 500 x 5,000 in groups of 10 at the 10th and 50th part of the largest l21, 43 -> 35 and
-384 -> 188; 10,000 x 500 in groups of 5 at the 100th, 95 -> 58; words at the 20th, 50 -> 53.
+Measured in CPU ms to a gap of 1e-6, one thread (``race.py --models --only group``, seed 0): 500 x
+5,000 in groups of 10 at the 10th and 50th part of the largest l21, 17 and 105; 10,000 x 500 in
+groups of 5 at the 100th, 22; words at the 20th, 17.
 """
 
 from __future__ import annotations

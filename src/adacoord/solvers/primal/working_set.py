@@ -2,9 +2,9 @@ r"""ACF on working sets: coordinate descent where it matters, for l1 and l1 + l2
 
 Problem     as in :mod:`~adacoord.solvers.primal.primal_cd`
 Look        y = phi'(z), made feasible; u = A'Wy/n over all columns, the gap, and a new set: the
-            support of x and the columns nearest to their constraint, (l1 - |u_j|)/|A^j| smallest,
-            twice as many as the support (celer; Massias, Gramfort and Salmon 2018), but none that
-            the gap proves to be zero
+            support of x and the columns nearest to their constraint (of u before y was made
+            feasible), (l1 - |u_j|)/|A^j| smallest, twice as many as the support (celer; Massias,
+            Gramfort and Salmon 2018), but none that the gap proves to be zero
 Columns     of data by rows: those of the set are copied, with as many of the next nearest as ROOM
             lets, so that few looks call for others.  A set has no more entries than that, unless
             the support has
