@@ -236,8 +236,8 @@ class ColumnPenalty:
         up, down = np.where(self.upper > 0.0, -u, -np.inf), np.where(self.lower < 0.0, u, -np.inf)
         return np.maximum(up, down)
 
-    def slack(self, u: np.ndarray, scale: float = 1.0) -> np.ndarray:
-        room = scale * self.l1 - self.pull(u)
+    def slack(self, u: np.ndarray) -> np.ndarray:
+        room = self.l1 - self.pull(u)
         return np.where((self.lower > 0.0) | (self.upper < 0.0), -np.inf, room)
 
     def critical_l1(self, u: np.ndarray) -> float:

@@ -161,11 +161,9 @@ class GroupPenalty:
         share = np.divide(left, norms, out=np.zeros_like(left), where=norms > 0.0)
         return self._per_column(share, v) * shrunk / (1.0 + step * self.l2)
 
-    def slack(self, u: np.ndarray, scale: float = 1.0) -> np.ndarray:
+    def slack(self, u: np.ndarray) -> np.ndarray:
         """What the pull of each group may still grow by before x_G = 0 is not optimal."""
-        if self.l1:
-            u = u - np.clip(u, -scale * self.l1, scale * self.l1)
-        return scale * self.thresholds - self.norms(u)
+        return self.thresholds - self.norms(self._thresholded(u))
 
     def excess(self, v: np.ndarray) -> np.ndarray:
         """How far each group of ``v`` is beyond its thresholds (0 where it is not)."""

@@ -180,12 +180,12 @@ class Penalty:
         """How strongly the slopes ``u`` of the loss pull zero coordinates away from zero."""
         return -u if self.positive else np.abs(u)
 
-    def slack(self, u: np.ndarray, scale: float = 1.0) -> np.ndarray:
+    def slack(self, u: np.ndarray) -> np.ndarray:
         """What each coordinate's :meth:`pull` may still grow by before x_j = 0 is not optimal.
 
-        Negative where it is not.  For a ``u`` that has been multiplied by ``scale``, in its units.
+        Negative where it is not.
         """
-        return scale * self.l1 - self.pull(u)
+        return self.l1 - self.pull(u)
 
     def critical_l1(self, u: np.ndarray) -> float:
         """The smallest l1 that holds all of x at 0 against ``u``."""

@@ -32,9 +32,10 @@ An offset.
     One more sum in z_i, rounded to within :math:`u (|z_i| + |o_i|)`, and one more term o_i y_i of
     each row of D (of b_i - o_i, for regression, only the difference is rounded).
 
-First by norms of whole vectors; where that is not small beside the gap, by one product with |A| for
-each of x and :math:`\hat x`; and where that is not either (features far from zero), P and D are
-evaluated anew with products in twice the precision.
+First by norms of whole vectors; where that is not small beside the gap, by the lengths of columns
+(where u enters by nothing else), then by one product with |A| for each of x and :math:`\hat x`; and
+where that is not either (features far from zero), P and D are evaluated anew with products in twice
+the precision.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def allowance(
         enough = max(min(INVISIBLE, UNASKED * tol), BESIDE * tol) * max(abs(primal), abs(dual))
         aim = max(NEGLIGIBLE * (primal - dual), enough)
         least = math.inf
-        for bound in (at.by_norms, at.by_rows, at.accurate):
+        for bound in (at.by_norms, at.by_columns, at.by_rows, at.accurate):
             found = bound()
             least = found if found < least else least
             if least <= aim:
@@ -225,6 +226,12 @@ class _Point:
         """By the inequality of Cauchy and Schwarz."""
         return self.total(self.primal_by_norms(), self.dual_by_norms())
 
+    def by_columns(self) -> float:
+        """The same by the lengths of columns, where u is known by nothing else."""
+        if self.problem.penalty.uniform and self.other is not None:
+            return math.inf
+        return self.total(self.primal_by_norms(), self.dual_by_rows())
+
     def by_rows(self) -> float:
         """By products with |A|."""
         return self.total(self.primal_by_rows(), self.dual_by_rows())
@@ -254,18 +261,13 @@ class _Point:
 
     def dual_by_norms(self) -> float:
         rows = self.problem._scales[0]
-        if not self.problem.penalty.uniform:
-            return self._by_columns()
+        if not self.problem.penalty.uniform:  # no column is longer than all of them together
+            return self.of_columns(self.u, np.broadcast_to(self._off_u(rows), self.u.shape))
         if self.other is None:
             # (l1-logistic, rcv1.subset: products with |A| no more, 3 of 60 ms)
             known = self.problem._moments_known
             return self._scaled(min(self.problem._longest_column, rows) if known else rows)
         return self._off_u(rows) * _length(self.other) + self._second_order()
-
-    def _by_columns(self) -> float:
-        """For columns with weights and bounds of their own: g* of each, and the scaling of y."""
-        lengths = self.problem._column_lengths.reshape(-1, *(1,) * (self.x.ndim - 1))
-        return self.of_columns(self.u, self._off_u(lengths))
 
     def of_columns(self, u: np.ndarray, slack: np.ndarray) -> float:
         """The same of a ``u`` that is known to within ``slack``."""
@@ -337,7 +339,8 @@ class _Point:
     def dual_by_rows(self) -> float:
         problem = self.problem
         if not problem.penalty.uniform:
-            return self._by_columns()
+            lengths = problem._column_lengths.reshape(-1, *(1,) * (self.x.ndim - 1))
+            return self.of_columns(self.u, self._off_u(lengths))
         if self.other is None:
             return self._scaled(min(problem._longest_column, problem._scales[0]))
         flow, given = self._flows

@@ -10,12 +10,12 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
-from adacoord.solvers.primal import group_set, working_set
+from adacoord.solvers.primal import group_set
 from adacoord.solvers.primal.group_kernels import (
     by_rows,
     group_add,
     group_dots,
-    group_grams,
+    group_gram,
     group_minimum,
 )
 from adacoord.solvers.primal.group_set import GroupWorkingSet
@@ -55,20 +55,13 @@ def test_gram_matrices_of_groups(is_sparse, one_curvature):
     columns = as_matrix(sparse.csr_matrix(A) if is_sparse else A).columns
     starts, blocks, bounds = np.array([0, 9, 13, -1]), np.zeros(14), np.zeros(4)
     column = np.zeros(15)
-    group_grams(
-        *columns.arrays,
-        np.arange(4),
-        pointers,
-        members,
-        h,
-        sums,
-        mass,
-        starts,
-        blocks,
-        bounds,
-        column,
-        np.empty(3),
-    )
+    how = pointers, members, h, sums, mass, starts, blocks, bounds, column, np.empty(3)
+    touched = [group_gram(*columns.arrays, g, *how) for g in range(4)]
+    sizes = columns.sizes[members]
+    # a column of the first for itself and each one before, of the last once
+    pairs = [1, 2, 3, 1, 2, 1, 1]
+    counted = np.bincount([0, 0, 0, 1, 1, 2, 3], np.multiply(pairs, sizes))
+    np.testing.assert_array_equal(touched, counted)
     for g in range(3):
         part = centred[:, members[pointers[g] : pointers[g + 1]]]
         expected = part.T @ (rows[:, None] * part)
@@ -293,7 +286,7 @@ def test_newton_where_sweeps_crawl(loss, is_sparse, monkeypatch):
 
     monkeypatch.setattr(GroupWorkingSet, "_support_gram", noted)
     monkeypatch.setattr(group_set, "STEPS", 0)
-    monkeypatch.setattr(working_set, "SLOW", 0.1)
+    monkeypatch.setattr(group_set, "SLOW", 0.1)
     with_newton = ac.solve(problem, "acf", tol=1e-10, max_passes=10**5)
     assert with_newton.converged and supports
     monkeypatch.setattr(GroupWorkingSet, "_newton", lambda self: None)

@@ -658,13 +658,13 @@ def test_screening_is_safe(loss, l2, intercept):
     solver = SOLVERS["acf"].columns.load()(problem, np.random.default_rng(0))
     sizes = []
 
-    def choose(pull, support, size, gap, real=solver._choose):
+    def choose(pulled, slack, support, size, gap, real=solver._choose):
         left = solver.left
-        real(pull, np.zeros_like(support), problem.d, gap)
+        real(pulled, slack, np.zeros_like(support), problem.d, gap)
         sizes.append(solver.set.size)
         assert np.isin(needed, solver.set).all()
         solver.left = left
-        real(pull, support, size, gap)
+        real(pulled, slack, support, size, gap)
 
     solver._choose = choose
     solver.advance(80)
@@ -709,6 +709,25 @@ def test_looks_leave_out_what_is_screened(loss, l2, room, storage, monkeypatch):
     gap = problem.relative_gap(*problem.judge(solver.x, solver.y, solver.intercept, 1e-12))
     assert gap <= solver.estimate + 1e-12
     np.testing.assert_allclose(solver.x, whole.x, atol=1e-6)
+
+
+def test_what_violates_its_constraint_is_in_the_next_set():
+    """However much more the support does so, by which y is scaled."""
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((60, 400)) * np.where(np.arange(400) < 390, 1.0, 0.05)
+    A[:, 390:] += 0.5 * A[:, :1]
+    problem = ac.Problem(A, 20.0 * A[:, 0] + A[:, 395] + rng.standard_normal(60), l1=0.01)
+    solver = SOLVERS["acf"].columns.load()(problem, np.random.default_rng(0))
+    missed = []
+
+    def choose(pulled, slack, support, size, gap, real=solver._choose):
+        real(pulled, slack, support, size, gap)
+        worst = np.argsort(pulled / solver.norms)[: solver.set.size - np.count_nonzero(support)]
+        missed.append(np.setdiff1d(worst[pulled[worst] < 0.0], solver.set).size)
+
+    solver._choose = choose
+    solver.advance(30)
+    assert len(missed) > 2 and not any(missed)
 
 
 @METHODS

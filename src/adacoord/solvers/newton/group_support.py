@@ -31,7 +31,7 @@ def group_newton(B, g, x, index, thresholds, l1, l2):
     """
     groups, index = np.unique(index, return_inverse=True)
     thresholds = thresholds[groups]
-    pairs = np.nonzero(index[:, None] == index)
+    pairs = _pairs(index, groups.size)
 
     def value(v):
         norms = np.sqrt(np.bincount(index, v * v))
@@ -70,3 +70,15 @@ def group_newton(B, g, x, index, thresholds, l1, l2):
         if not x.all() or (t == 1.0 and decrement <= max(LAST * first, LITTLE * before)):
             break
     return x
+
+
+def _pairs(index, m):
+    """The places of all pairs of coordinates of one group: of 435 columns 190,000 need not be
+    looked at for 2,175."""
+    order = np.argsort(index, kind="stable")
+    sizes = np.bincount(index, minlength=m)
+    counts = sizes[index[order]]  # of the group of each, and where that begins
+    starts = (np.cumsum(sizes) - sizes)[index[order]]
+    before = np.cumsum(counts) - counts
+    others = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+    return np.repeat(order, counts), order[others]

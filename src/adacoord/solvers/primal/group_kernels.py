@@ -101,11 +101,11 @@ def group_add(colptr, rows, data, columns, size, steps, h, slopes):
 
 
 @jit(fastmath=FAST)
-def group_grams(
+def group_gram(
     colptr,
     rows,
     data,
-    groups,
+    group,
     pointers,
     members,
     h,
@@ -117,7 +117,7 @@ def group_grams(
     column,
     dots,
 ):
-    """B of ``groups`` into ``blocks`` from ``starts`` on, and a bound on its largest eigenvalue.
+    """B of a group into ``blocks`` from its start on, and a bound on its largest eigenvalue.
 
     A negative start is that of a group too large for it: the bound is its trace.  Returns the
     entries touched; ``column`` is room for one, and stays 0 (for dense data its content is free),
@@ -126,43 +126,42 @@ def group_grams(
     touched = np.uint64(0)
     one = np.uint64(1)
     constant = h.shape[0] == 1
-    for k in range(groups.shape[0]):
-        first, size = pointers[groups[k]], pointers[groups[k] + 1] - pointers[groups[k]]
-        start = starts[groups[k]]
-        trace = 0.0
-        for a in range(size):
-            j = np.uint64(members[first + a])
-            begin, end = colptr[j], colptr[j + one]
+    first, size = pointers[group], pointers[group + 1] - pointers[group]
+    start = starts[group]
+    trace = 0.0
+    for a in range(size):
+        j = np.uint64(members[first + a])
+        begin, end = colptr[j], colptr[j + one]
+        for e in range(begin, end):
+            i = e - begin if rows is None else rows[e]
+            column[i] = (h[0] if constant else h[i]) * data[e]
+        # the other half is the same; of a group too large for it, the diagonal alone
+        count = size - a if start >= 0 else 1
+        group_dots(colptr, rows, data, members, first + a, count, column, dots)
+        for b in range(a, a + count):
+            other, dot = np.uint64(members[first + b]), dots[b - a]
+            touched += colptr[other + one] - colptr[other]
+            entry = dot - sums[j] * (sums[other] / mass)
+            if other == j:
+                if entry <= 1e-13 * dot:  # a constant column, but for rounding
+                    entry = 0.0
+                trace += entry
+            if start >= 0:
+                blocks[start + a * size + b] = entry
+                blocks[start + b * size + a] = entry
+        if rows is not None:
             for e in range(begin, end):
-                i = e - begin if rows is None else rows[e]
-                column[i] = (h[0] if constant else h[i]) * data[e]
-            # the other half is the same; of a group too large for it, the diagonal alone
-            count = size - a if start >= 0 else 1
-            group_dots(colptr, rows, data, members, first + a, count, column, dots)
-            for b in range(a, a + count):
-                other, dot = np.uint64(members[first + b]), dots[b - a]
-                touched += colptr[other + one] - colptr[other]
-                entry = dot - sums[j] * (sums[other] / mass)
-                if other == j:
-                    if entry <= 1e-13 * dot:  # a constant column, but for rounding
-                        entry = 0.0
-                    trace += entry
-                if start >= 0:
-                    blocks[start + a * size + b] = entry
-                    blocks[start + b * size + a] = entry
-            if rows is not None:
-                for e in range(begin, end):
-                    column[rows[e]] = 0.0
-        bound = trace
-        if start >= 0:
-            widest = 0.0
-            for a in range(size):
-                total = 0.0
-                for b in range(size):
-                    total += abs(blocks[start + a * size + b])
-                widest = max(widest, total)
-            bound = min(trace, widest)
-        bounds[groups[k]] = bound
+                column[rows[e]] = 0.0
+    bound = trace
+    if start >= 0:
+        widest = 0.0
+        for a in range(size):
+            total = 0.0
+            for b in range(size):
+                total += abs(blocks[start + a * size + b])
+            widest = max(widest, total)
+        bound = min(trace, widest)
+    bounds[group] = bound
     return touched
 
 
@@ -275,16 +274,21 @@ def group_sweep(
     blocks,
     starts,
     bounds,
+    built,
     thresholds,
     l1,
     l2,
     work,
     moving,
+    column,
 ):
     """A step on each group of ``order``; (total, decrease of the model, entries touched, groups
     that came to 0 or left it).
 
-    ``work`` is room for four times the largest group, ``moving`` for the columns of one.
+    The Gram matrix of a group that moves for the first time is made while its columns are at hand
+    (:func:`group_gram`; 500 x 5,000 in groups of 10: 1.9 -> .8 ms, of all groups of the first
+    set).  ``work`` is room for four times the largest group, ``moving`` for the columns of one,
+    ``column`` for a column.
     """
     one = np.uint64(1)
     lowered, touched, flips = 0.0, np.uint64(0), 0
@@ -305,6 +309,24 @@ def group_sweep(
                 square += beyond * beyond
             touched += colptr[j + one] - colptr[j]
         if was or np.sqrt(square) > thresholds[group]:
+            if not built[group]:
+                touched += group_gram(
+                    colptr,
+                    rows,
+                    data,
+                    group,
+                    pointers,
+                    members,
+                    h,
+                    sums,
+                    mass,
+                    starts,
+                    blocks,
+                    bounds,
+                    column,
+                    v,
+                )
+                built[group] = True
             gain = group_minimum(
                 old,
                 g,

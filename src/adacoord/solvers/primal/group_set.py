@@ -3,8 +3,8 @@ r"""Block coordinate descent on working sets of groups: the group lasso and the 
 Problem     min P(x, c) for smooth losses and g(x) = l21 sum_G w_G |x_G| + l1 |x|_1 + l2/2 |x|^2
 Look        as in :mod:`~adacoord.solvers.primal.working_set`, with groups in the place of columns:
             the set is the support and the groups of least slack l21 w_G - |S(u_G)| over the
-            length of A_G, and none that the gap proves to be zero (S is nonexpansive, so that
-            |S(u*_G)| <= |S(u_G)| + |A_G| |y* - y|)
+            length of A_G, u before it was scaled to be feasible, and none that the gap proves to
+            be zero (S is nonexpansive, so that |S(u*_G)| <= |S(u_G)| + |A_G| |y* - y|)
 Model       as there; a visit to a group takes x_G to the minimum of the model over x_G, by
             proximal steps on the Gram matrix of the group (:mod:`.group_kernels`)
 Sweeps      in turn over the set and its support, then to where these tend
@@ -14,9 +14,9 @@ Newton      on the support (:mod:`~adacoord.solvers.newton.group_support`) where
 Pass        as many entries as A has; a look ends one
 Stops       never: the monitor does
 
-Measured in CPU ms to a gap of 1e-6, one thread (``race.py --models --only group``, seed 0, before
-and after): 500 x 5,000 in groups of 10 at the 10th and 50th part of the largest l21, 43 -> 35 and
-384 -> 188; 10,000 x 500 in groups of 5 at the 100th, 95 -> 58; words at the 20th, 50 -> 53.
+Measured in CPU ms to a gap of 1e-6, one thread (``race.py --models --only group``, seed 0): 500 x
+5,000 in groups of 10 at the 10th and 50th part of the largest l21, 17 and 105; 10,000 x 500 in
+groups of 5 at the 100th, 22; words at the 20th, 17.
 """
 
 from __future__ import annotations
@@ -28,14 +28,24 @@ from ...kernels.gram import sparse_gram
 from ...linalg.moments import fits
 from ..newton.group_support import group_newton
 from .extrapolation import SWEEPS, InTurn
-from .group_kernels import by_rows, group_grams, group_sweep
-from .working_set import WorkingSetDescent
+from .group_kernels import by_rows, group_sweep
+from .working_set import SLOW, WorkingSetDescent
 
 #: Numbers in the Gram matrices of all groups (256 MB); groups beyond it go without.
 MOST = 2**25
-#: Multiply-adds of BLAS that take the time of an entry of A in a sweep; steps of Newton's method on
-#: a support, and what each costs for each number of its matrix beside the factor, in entries.
-BLAS, STEPS, OVERHEAD = 15, 4, 5
+#: Of what the first sweep lowers P by, what ends those on a set that may lack groups: its first
+#: sweep is of what came in, and the next look brings more than sweeps that go on (CPU ms: words of
+#: 3,000 x 6,000 in groups of 3 at the 20th part 13.5 -> 8.0, 2,000 x 3,000 in groups of 7 at the
+#: 30th 75 -> 60, 500 x 5,000 in groups of 10 at the 10th 19 -> 20).
+ENOUGH = 1e-4
+#: Sweeps on a set before they may be called slow.
+SETTLED = 2
+#: Multiply-adds of BLAS that take the time of an entry of A in a sweep, of dense and of sparse
+#: data; entries for each pair of a Gram matrix of sparse columns; steps of Newton's method on a
+#: support, and what each costs for each number of its matrix beside the factor, in entries.  (CPU
+#: ms, words, 435 columns: the Gram matrix of 2.0 million pairs 1.9, a step 1.4, an entry in a sweep
+#: .66 ns; of dense data .15 to .25 ns.)
+BLAS_DENSE, BLAS_SPARSE, PAIR, STEPS, OVERHEAD = 5, 15, 1.4, 2, 2
 #: Matrices of the size of a support that these steps hold.
 MATRICES = 6
 
@@ -47,11 +57,12 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
     narrows = False  # u is of all groups
     # the gap is about the root of what P is off by: 1e-6 is near where sweeps bring so little
     most_sweeps, first_sweeps, least_gain = 2 * (SWEEPS + 1), 4, 1e-12
+    check_cost = 8.0
 
     _state = (
         *WorkingSetDescent._state,
         *InTurn.turns,
-        *("blocks", "bounds", "built", "gram", "gram_of"),
+        *("blocks", "bounds", "built", "gram", "gram_of", "last"),
     )
 
     def __init__(self, problem, rng, start=None):
@@ -71,6 +82,7 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         self._everything = np.arange(problem.d)
         self._no_turns()
         self.gram, self.gram_of = np.empty((0, 0)), self._everything[:0]
+        self.last = np.zeros(2)  # what the last two sweeps have lowered the model by
 
     def _unit_sizes(self):
         index, m = self.problem.penalty.index, self.problem.penalty.weights.size
@@ -97,29 +109,23 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         return u
 
     def _curve(self):
-        """The Gram matrices of the set under the model's curvature."""
+        """The Gram matrices of groups are made as these move."""
         if not self.quadratic:
             self._moments(self._members(self.set))
-        groups = self.set[~self.built[self.set]] if self.quadratic else self.set
-        touched = group_grams(
-            *self.columns.arrays,
-            groups,
-            self.pointers,
-            self.members,
-            self.h,
-            self.sums,
-            self.mass,
-            self.starts,
-            self.blocks,
-            self.bounds,
-            self._column,
-            self._room[0],
-        )
-        self.built[groups] = True
-        self._charge(int(touched))
+            self.built[self.set] = False
 
     def _visits(self, room):
-        return self._counted(*self._in_turn())
+        lowered, flips = self._counted(*self._in_turn())
+        self.last[:] = self.last[1], lowered
+        return lowered, flips
+
+    def _crawls(self, lowered):
+        return self.sweeps > SETTLED and lowered > SLOW * self.last[0]
+
+    @property
+    def _enough(self):
+        enough = super()._enough
+        return enough if self.complete else max(enough, ENOUGH)
 
     def _visit(self, order, eta):
         self.total, lowered, touched, flips = group_sweep(
@@ -136,9 +142,11 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
             self.blocks,
             self.starts,
             self.bounds,
+            self.built,
             *self.problem.penalty.arguments,
             self._room,
             self._moving,
+            self._column,
         )
         return lowered, touched, flips
 
@@ -163,10 +171,11 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         penalty, support = self.problem.penalty, np.flatnonzero(self.point)
         size, entries = support.size, int(self.columns.sizes[support].sum())
         known = self.quadratic and np.array_equal(support, self.gram_of)
-        price = STEPS * size**2 * (size / (3.0 * BLAS) + OVERHEAD)
+        dense = self.columns.rows is None
+        blas = BLAS_DENSE if dense else BLAS_SPARSE
+        price = STEPS * size**2 * (size / (3.0 * blas) + OVERHEAD)
         if not known:
-            others = size / BLAS if self.columns.rows is None else entries / self.problem.n
-            price += 0.5 * entries * others
+            price += 0.5 * entries * (size / blas if dense else PAIR * entries / self.problem.n)
         if price > self.operations or not fits(size, MATRICES):
             return
         if not known:
