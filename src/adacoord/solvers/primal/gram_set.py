@@ -176,14 +176,16 @@ class GramWorkingSet(Solver):
             order = np.argpartition(slack[wanted], size)
             self.level = -float(slack[wanted[order[size]]])
             wanted = wanted[order[:size]]
-        new = np.setdiff1d(wanted, self.members)
+        held, asked = np.zeros(d, dtype=bool), np.zeros(d, dtype=bool)
+        held[self.members] = asked[wanted] = True
+        new = np.flatnonzero(asked & ~held)
         if new.size:
-            self._drop(wanted)
+            self._drop(asked)
             self._extend(new)
 
-    def _drop(self, wanted: np.ndarray) -> None:
-        """Members that are no longer wanted leave a set of which they are the greater part."""
-        kept = np.flatnonzero(np.isin(self.members, wanted))
+    def _drop(self, asked: np.ndarray) -> None:
+        """Members that are no longer asked for leave a set of which they are the greater part."""
+        kept = np.flatnonzero(asked[self.members])
         if 2 * kept.size < self.members.size:
             self.members, self.sums = self.members[kept], self.sums[kept]
             self.raw = self.raw[np.ix_(kept, kept)]
