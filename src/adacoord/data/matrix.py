@@ -221,6 +221,21 @@ class Matrix:
         (rmatvec if v.ndim == 1 else rmatmat)(*self.arrays, v, cut, np.zeros_like(out), out)
         return out
 
+    def both(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(A x, A' v), as :meth:`dot` and :meth:`tdot` have them; of vectors, A is read once where
+        it is beyond the cache."""
+        from ..kernels.rows import SHORT, both_products
+
+        long = self.nnz > CACHED and not (self.is_dense and self.shape[1] <= SHORT)
+        if x.ndim > 1 or not long or self.by_columns or self.blocked or not x.any():
+            return self.dot(x), self.tdot(v)
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        z, out = np.empty(self.shape[0]), np.zeros(self.shape[1])
+        cut = row_block(*self.shape, self.nnz)
+        both_products(*self.arrays, x, v, cut, np.zeros_like(out), z, out)
+        return z, out
+
     def accurate_dot(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A x = high + low in twice the working precision; ``x`` is a vector."""
         from ..kernels.accurate import accurate_matvec
