@@ -55,6 +55,9 @@ EXACT = 1e-5
 #: on four tables of 700 x 6,000 to 6,000 x 350), and the times of it at which that is too much (700 x
 #: 6,000, neighbours correlated, to 1e-9: 135 passes at 4, 62 at 16 and 256).
 SINGLE, DOUBTFUL = 2.0**-24, 16.0
+#: The square of the residual from A, over what it was taken for, from which on they have put more
+#: into it than that (columns far from 0, badly conditioned).
+LOST = 4.0
 
 
 class NewtonCG(Solver):
@@ -338,9 +341,8 @@ class NewtonCG(Solver):
         else:  # who expanded it may keep it
             self.z = self.z + moved
         self._at = None
-        doubtful = self.doubt > 0.0 and (
-            _dot(self.residual, self.residual) <= (DOUBTFUL * self.doubt) ** 2
-        )
+        size = _dot(self.residual, self.residual)
+        doubtful = self.doubt > 0.0 and size <= (DOUBTFUL * self.doubt) ** 2
         if doubtful or self.passes - self.synced >= RESYNC:
             self.synced, self.doubt = self.passes, 0.0
             self._predict()
@@ -349,6 +351,8 @@ class NewtonCG(Solver):
                 self._differentiate()
                 self.residual = -self.gradient
                 self.residuals.begin()  # what it has of them is true
+                if not self.exact and _dot(self.residual, self.residual) > LOST * size:
+                    self.exact, self.inner = True, 0  # float32 will not do: begin anew
         if self.quadratic:
             self.y, self.gradient = self._expanded()[1], -self.residual
             self._estimate(self.gradient)
