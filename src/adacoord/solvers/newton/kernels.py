@@ -182,7 +182,7 @@ def follow_known(code, dz, b, weight, y, bend, there, bend_there, out):
         slope = min(max(free, low), high)
         out[i] = slope
         beyond = abs(free - slope)
-        away = weight[i] * (slope - there[i])
+        away = weight[i] * (slope - there[i]) if weight[i] > 0.0 else 0.0
         cut += weight[i] * beyond
         missed += away * away / max(bend_there[i], 1e-100)  # none is visible below that
         missed += weight[i] * (beyond * beyond / max(second, 1e-300))

@@ -52,12 +52,13 @@ LINEAR = 4.0
 #: The gap from which on float32 products will not do; some six digits of them are right.
 EXACT = 1e-5
 #: What float32 puts into a residual, as a share of each change of it (2e-8 to 1e-7 of the first one
-#: on four tables of 700 x 6,000 to 6,000 x 350), and the times of it at which that is too much (700 x
-#: 6,000, neighbours correlated, to 1e-9: 135 passes at 4, 62 at 16 and 256).
+#: on four tables of 700 x 6,000 to 6,000 x 350, up to 36 times that where columns have scales of
+#: their own), and the times of it at which that is too much (from 4 to 64 it makes little
+#: difference).
 SINGLE, DOUBTFUL = 2.0**-24, 16.0
-#: The square of the residual from A, over what it was taken for, from which on they have put more
-#: into it than that (columns far from 0, badly conditioned).
-LOST = 4.0
+#: The square of a residual from A, over the one before, from which on float32 gains too little
+#: (columns far from 0, badly conditioned).
+GAINED = 1e-2
 
 
 class NewtonCG(Solver):
@@ -85,6 +86,7 @@ class NewtonCG(Solver):
         "behind",
         "exact",
         "doubt",
+        "from_data",
         "estimate",
     )
 
@@ -115,6 +117,7 @@ class NewtonCG(Solver):
         if self.quadratic and not self.exact:
             self.look_cost = 2.4  # it reads A, a pass half of it (900 x 9,000: 3.8 ms for 1.6)
         self.doubt = 0.0  # what float32 products may have put into the residual
+        self.from_data = np.inf  # the square of the last one that was made without them
         self.rho = self.goal = 0.0  # |residual|^2 in the norm of M^-1, and where it is enough
         self.first = -1.0  # that of the first gradient, once there is one
         self.inner = 0  # steps of conjugate gradients since they were begun
@@ -266,7 +269,10 @@ class NewtonCG(Solver):
             self.pairs.note(v, hv, bend)
         solved = self._precondition(self.residual)
         rho = _dot(self.residual, solved)
-        self.direction = solved + (rho / self.rho) * v
+        self.direction = solved
+        # to what float32 had put into it, the directions so far are not conjugate
+        if self.exact or not (self.quadratic and self.synced == self.passes > 0):
+            self.direction = solved + (rho / self.rho) * v
         self.rho = rho
         if self.quadratic and rho > 0.0:
             self.residuals.note(self.residual, solved, rho)
@@ -323,6 +329,7 @@ class NewtonCG(Solver):
         self.pairs.begin()
         self.direction = self._precondition(self.residual)
         self.rho = _dot(self.residual, self.direction)
+        self.from_data = _dot(self.residual, self.residual)
         self.residuals.begin()
         self.residuals.note(self.residual, self.direction, self.rho)
         size = np.sqrt(max(self.rho, 0.0))
@@ -341,8 +348,9 @@ class NewtonCG(Solver):
         else:  # who expanded it may keep it
             self.z = self.z + moved
         self._at = None
-        size = _dot(self.residual, self.residual)
-        doubtful = self.doubt > 0.0 and size <= (DOUBTFUL * self.doubt) ** 2
+        doubtful = self.doubt > 0.0 and (
+            _dot(self.residual, self.residual) <= (DOUBTFUL * self.doubt) ** 2
+        )
         if doubtful or self.passes - self.synced >= RESYNC:
             self.synced, self.doubt = self.passes, 0.0
             self._predict()
@@ -351,8 +359,9 @@ class NewtonCG(Solver):
                 self._differentiate()
                 self.residual = -self.gradient
                 self.residuals.begin()  # what it has of them is true
-                if not self.exact and _dot(self.residual, self.residual) > LOST * size:
-                    self.exact, self.inner = True, 0  # float32 will not do: begin anew
+                before, self.from_data = self.from_data, _dot(self.residual, self.residual)
+                if doubtful and self.from_data > GAINED * before:
+                    self.exact, self.inner = True, 0
         if self.quadratic:
             self.y, self.gradient = self._expanded()[1], -self.residual
             self._estimate(self.gradient)
