@@ -386,7 +386,14 @@ class Problem:
         if self.loss.task in SIGNS:  # the same of every row
             some = self.loss.value(np.zeros((1, *self._block)), self.b[:1])
             return self._mean(np.broadcast_to(some, self.n))
+        if self.loss.name == "squared" and self.b.ndim == 1:
+            return 0.5 * self._target_square
         return self._mean(self.loss.value(np.broadcast_to(0.0, self.y_shape), self.b))
+
+    @cached_property
+    def _target_square(self) -> float:
+        """The mean of w b^2."""
+        return self._mean(np.square(self.b))
 
     @property
     def null_point(self) -> np.ndarray:
@@ -536,7 +543,9 @@ class Problem:
         rows = matrix.mean_square if w is None else self._mean(matrix.squared_norms)
         mass = 1.0 if w is None else float(w.sum()) / self.n
         targets = mass
-        if self.loss.task not in SIGNS:
+        if b is self.b and b.ndim == 1 and self.loss.task not in SIGNS:
+            targets = self._target_square
+        elif self.loss.task not in SIGNS:
             targets = self._mean(np.square(b) if b.ndim == 1 else np.einsum("ik,ik->i", b, b))
         return rows**0.5, mass**0.5, targets**0.5
 
