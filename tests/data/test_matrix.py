@@ -460,3 +460,25 @@ def test_magnitudes(storage, dtype, shape):
     found = as_matrix(storage(A)).magnitude_dot(x)
     assert found.dtype == np.float64 and found.shape == (9, *shape[1:])
     np.testing.assert_allclose(found, np.abs(A.astype(np.float64)) @ np.abs(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("form", ["long", "short", "sparse", "columns", "float32", "little"])
+def test_both_products_are_those_of_each(form):
+    """To the last bit, whoever reads A once for both of them."""
+    rng = np.random.default_rng(2)
+    n, d = (40_000, 5) if form == "short" else (900, 310)
+    A = rng.standard_normal((n, d))
+    given = {
+        "sparse": lambda: sparse.csr_matrix(np.where(rng.random((n, d)) < 0.6, A, 0.0)),
+        "columns": lambda: np.asfortranarray(A),
+        "float32": lambda: A.astype(np.float32),
+        "little": lambda: A[:30],
+    }
+    matrix = as_matrix(given.get(form, lambda: A)())
+    x, v = rng.standard_normal(d), rng.standard_normal(matrix.shape[0])
+    v[3] = 0.0
+    several = rng.standard_normal((d, 3)), rng.standard_normal((matrix.shape[0], 3))
+    for left, right in ((x, v), (np.zeros(d), v), several):
+        z, u = matrix.both(left, right)
+        np.testing.assert_array_equal(z, matrix.dot(left))
+        np.testing.assert_array_equal(u, matrix.tdot(right))

@@ -17,6 +17,7 @@ from scipy import optimize, sparse
 
 import adacoord as ac
 from adacoord import losses as ls
+from adacoord.problem import problem as problem_module
 from adacoord.problem.null_model import null_value_with_intercept
 
 INF = math.inf
@@ -566,3 +567,22 @@ def test_rounding_is_known_as_well_as_asked():
     asked = problem.judge(result.x, result.y, 0.0, tol=1e-4)
     assert asked[0] == sharp[0]
     assert sharp[1] - 1e-10 * abs(sharp[1]) <= asked[1] <= sharp[1]
+
+
+@pytest.mark.parametrize("name", sorted(BOOK))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_are_looked_at_in_parts(name, weighted, monkeypatch):
+    """P, D and the domain: what a row gives is its own, and sums are those of all rows."""
+    naive = Naive(name, weighted=weighted, n=53)
+    problem, x = naive.problem, np.array([0.3, -0.7, 1.1])
+    z = problem.predict(x)
+    y = problem.loss.derivative(z, problem.b) + np.linspace(-2.0, 2.0, naive.n)
+
+    def values():
+        inside = problem.into_domain(y)
+        return problem.primal(x), problem.dual(inside), *inside
+
+    whole = values()
+    monkeypatch.setattr(problem_module, "MANY", 20)
+    monkeypatch.setattr(problem_module, "PART", 16)
+    assert values() == pytest.approx(whole, rel=1e-14)

@@ -355,13 +355,16 @@ class Monitor:
         # A solver may wander off for a while: an infinite P or D is simply not the best.
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(intercept).all() and np.isfinite(x).all()
-            z = self.problem.predictions(x, intercept) if finite else None
-            primal = math.inf if z is None else self.problem._primal_at(z, x)
-            if self.certified:
+            dual, z = math.nan, None
+            if self.certified and finite:
+                z, feasible, u = self.problem.looked_at(x, intercept, y)
+            elif self.certified:
                 feasible, u = self.problem.feasible_dual(y)
+            elif finite:
+                z = self.problem.predictions(x, intercept)
+            if self.certified:
                 dual = self.problem._dual(feasible, u)
-            else:
-                dual = math.nan
+            primal = math.inf if z is None else self.problem._primal_at(z, x)
             best = self.best_primal
             if not self.certified and math.isfinite(best):  # P cannot see the last digits of x
                 best += 1e-14 * abs(best)

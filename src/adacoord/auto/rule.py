@@ -7,6 +7,8 @@ import numpy as np
 from ..kernels.codes import MARGIN, QUADRATIC
 from ..problem import Problem
 from ..solvers.newton.size import (
+    SINGLE_COPY,
+    SINGLE_SHARE,
     SMALL,
     dual_side,
     easy_passes,
@@ -279,8 +281,12 @@ def cg_time(problem: Problem) -> float:
     """Nanoseconds that Newton's method with conjugate gradients may take."""
     dense, root = problem.matrix.is_dense, kappa(problem) ** 0.5
     if dense and problem.loss.name == "squared":
-        entries = SQUARED_PAIR * problem.matrix.nnz + ROW_LOSS * problem.n + CG_CALLS
-        return squared_passes(problem) * entries
+        from ..solvers.newton.single import worth_it  # its kernels import Numba
+
+        passes = squared_passes(problem)
+        products = SINGLE_COPY + SINGLE_SHARE * passes if worth_it(problem) else passes
+        entries = SQUARED_PAIR * problem.matrix.nnz
+        return products * entries + passes * (ROW_LOSS * problem.n + CG_CALLS)
     if dense:
         most = CG_MOST if problem.n >= 2 * problem.d else CG_MOST_WIDE
         passes = min(CG_FIRST + CG_PER_ROOT * root, most)

@@ -221,6 +221,21 @@ class Matrix:
         (rmatvec if v.ndim == 1 else rmatmat)(*self.arrays, v, cut, np.zeros_like(out), out)
         return out
 
+    def both(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(A x, A' v), as :meth:`dot` and :meth:`tdot` have them; of vectors, A is read once where
+        it is beyond the cache."""
+        from ..kernels.rows import SHORT, both_products
+
+        long = self.nnz > CACHED and not (self.is_dense and self.shape[1] <= SHORT)
+        if x.ndim > 1 or not long or self.by_columns or self.blocked or not x.any():
+            return self.dot(x), self.tdot(v)
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        z, out = np.empty(self.shape[0]), np.zeros(self.shape[1])
+        cut = row_block(*self.shape, self.nnz)
+        both_products(*self.arrays, x, v, cut, np.zeros_like(out), z, out)
+        return z, out
+
     def accurate_dot(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A x = high + low in twice the working precision; ``x`` is a vector."""
         from ..kernels.accurate import accurate_matvec
@@ -473,13 +488,14 @@ def _has_duplicates(A: Any) -> bool:
     )
 
 
-def check_rows(matrix: Matrix, name: str, first: int = 0) -> None:
-    """Finite entries, and rows whose squared norms are numbers with room above.
+def check_rows(matrix: Matrix, name: str, first: int = 0) -> float:
+    """Finite entries, and rows whose squared norms are numbers with room above: the largest.
 
     ``first`` is the number of the first row.
     """
     # A sum of squares is finite only if every entry is: the norms, needed anyway, are the test.
-    if not matrix.squared_norms.max() <= LARGEST * LARGEST:
+    largest = float(matrix.squared_norms.max())
+    if not largest <= LARGEST * LARGEST:
         i = int(np.argmin(matrix.squared_norms <= LARGEST * LARGEST))
         row = matrix.data[int(matrix.indptr[i]) : int(matrix.indptr[i + 1])].astype(np.float64)
         worst = row[np.argmax(np.where(np.isfinite(row), np.abs(row), np.inf))]
@@ -488,6 +504,7 @@ def check_rows(matrix: Matrix, name: str, first: int = 0) -> None:
             f"number, and rows no longer than {LARGEST:g}; drop or impute missing values, or "
             "rescale the columns"
         )
+    return largest
 
 
 def check_scale(norms: np.ndarray, name: str) -> None:
@@ -502,8 +519,7 @@ def check_scale(norms: np.ndarray, name: str) -> None:
 
 def check_finite(matrix: Matrix, name: str) -> None:
     """Finite entries, and rows whose squared norms are numbers with room above and below."""
-    check_rows(matrix, name)
-    if matrix.squared_norms.max() < SMALLEST * SMALLEST and matrix.entries.any():
+    if check_rows(matrix, name) < SMALLEST * SMALLEST and matrix.entries.any():
         worst = np.abs(matrix.entries).max()
         raise ValueError(
             f"{name} has no entry larger than {worst:g}: the squares of such numbers vanish; "

@@ -548,6 +548,27 @@ def test_what_the_slopes_of_the_expansion_lack(loss):
     exact = values + problem.loss.conjugate(slopes, b)[kept] - slopes[kept] * there[kept]
     assert lacking == pytest.approx(np.sum(w[kept] * exact), rel=0.05, abs=1e-12)
     assert cut == 0.0
+    _, y_there, _, D_there = losses.expand(there)
+    known, cut, the_same = losses.follow_known(z, dz, y, D, y_there, D_there)
+    np.testing.assert_allclose(the_same[kept], slopes[kept], rtol=1e-14)
+    assert known == pytest.approx(lacking, rel=0.05, abs=1e-12) and cut == 0.0
+
+
+@pytest.mark.parametrize("loss", ["logistic", "poisson", "gamma"])
+def test_slopes_of_an_expansion_end_where_the_conjugates_do(loss):
+    """A long way from z, by what is known there as by what is evaluated there."""
+    problem = pose(loss, 60, 5)
+    rng = np.random.default_rng(1)
+    losses = newton_cg.expansion(problem)
+    z, dz = rng.standard_normal(60), 4.0 * rng.standard_normal(60)
+    _, y, _, D = losses.expand(z)
+    _, y_there, _, D_there = losses.expand(z + dz)
+    _, lacking, cut, slopes = losses.follow(z, dz, y, D)
+    known, cut_known, the_same = losses.follow_known(z, dz, y, D, y_there, D_there)
+    kept = losses.w > 0.0
+    np.testing.assert_allclose(the_same[kept], slopes[kept], rtol=1e-14)
+    assert known == pytest.approx(lacking, rel=1e-9)
+    assert cut_known == pytest.approx(cut, rel=1e-12) and cut > 0.0
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

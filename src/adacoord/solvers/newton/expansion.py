@@ -10,7 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from .class_kernels import follow_class_rows, shift_rows, slope_rows
-from .kernels import KNOWN_DOMAINS, along_blocks, along_line, expand_rows, follow_rows
+from .kernels import (
+    KNOWN,
+    KNOWN_DOMAINS,
+    along_blocks,
+    along_line,
+    expand_rows,
+    follow_known,
+    follow_rows,
+)
 
 #: Curvature below this share of the bound 1/gamma is none: the bound then takes its place.
 FLAT = 1e-10
@@ -57,9 +65,20 @@ class Scalars:
         value, lacking, cut = self.problem.matrix.rowwise(
             follow_rows, *self.arguments, rows=(z, dz, b, w, y, D, out, *ends)
         )
-        if cut > 0.0:
-            cut *= float(np.max(self.problem.matrix.squared_norms)) ** 0.5
-        return value, lacking, cut, out
+        return value, lacking, self._longer(cut), out
+
+    def follow_known(self, z, dz, y, D, there, D_there):
+        """The same without the sum, where the expansion at z + dz has been made: slopes ``there``
+        and the curvature ``D_there``."""
+        if self.arguments[0] not in KNOWN:
+            return self.follow(z, dz, y, D)[1:]
+        out, b, w = np.empty_like(z), self.problem.b, self.w
+        lacking, cut = follow_known(self.arguments[0], dz, b, w, y, D, there, D_there, out)
+        return lacking, self._longer(cut), out
+
+    def _longer(self, cut):
+        """|A'v| at most, where the sum of w |v| is ``cut``."""
+        return cut and cut * float(np.max(self.problem.matrix.squared_norms)) ** 0.5
 
     def along(self, z, dz, t):
         return self.problem.matrix.rowwise(

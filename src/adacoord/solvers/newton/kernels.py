@@ -165,9 +165,33 @@ def follow_rows(code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, out, *d
         return _follow_logistic(z, dz, b, weight, y, bend, out)
     if code in LINKS:
         power = _power(code, alpha)
-        return _follow_exponential(power, code == GAMMA, z, dz, b, weight, y, bend, low, high, out)
+        return _follow_exponential(power, code == GAMMA, z, dz, b, weight, y, bend, out, *domain)
     law = others(code), code, alpha, epsilon, lo, hi
     return _follow(*law, z, dz, b, weight, y, bend, *domain, out)
+
+
+#: Losses of which :func:`follow_known` knows the ends of the conjugates.
+KNOWN = LOGISTIC, POISSON, GAMMA
+
+
+@jit(fastmath=FAST)
+def follow_known(code, dz, b, weight, y, bend, there, bend_there, out):
+    """:func:`follow_rows` without the sum, of the KNOWN losses, to leading order; y and bend at
+    z + dz are ``there`` and ``bend_there``: no exponentials."""
+    missed = cut = 0.0
+    for i in range(np.uint64(dz.shape[0])):
+        second = bend[i] / max(weight[i], 1e-300)
+        free = y[i] + second * dz[i]
+        low = -b[i] if code == POISSON else min(-b[i], 0.0) if code == LOGISTIC else -np.inf
+        high = np.inf if code == POISSON else max(-b[i], 0.0) if code == LOGISTIC else 1.0
+        slope = min(max(free, low), high)
+        out[i] = slope
+        beyond = abs(free - slope)
+        away = weight[i] * (slope - there[i]) if weight[i] > 0.0 else 0.0
+        cut += weight[i] * beyond
+        missed += away * away / max(bend_there[i], 1e-100)  # none is visible below that
+        missed += weight[i] * (beyond * beyond / max(second, 1e-300))
+    return 0.5 * missed, cut
 
 
 @jit
@@ -217,7 +241,7 @@ def _follow_logistic(z, dz, b, weight, y, bend, out):
 
 
 @jit(fastmath=FAST)
-def _follow_exponential(power, gamma, z, dz, b, weight, y, bend, low, high, out):
+def _follow_exponential(power, gamma, z, dz, b, weight, y, bend, out, low=None, high=None):
     """To leading order, too; phi'' = e is how far a slope is from its end."""
     total = missed = cut = 0.0
     # the squares of such means are numbers
@@ -227,7 +251,10 @@ def _follow_exponential(power, gamma, z, dz, b, weight, y, bend, low, high, out)
         value, slope, e = _exponential(power, gamma, there, b[i])
         second = bend[i] / max(weight[i], 1e-300)
         free = y[i] + second * dz[i]
-        out[i] = min(max(free, low[i]), high[i])
+        if power is None:
+            out[i] = min(free, 1.0) if gamma else max(free, -b[i])
+        else:
+            out[i] = min(max(free, low[i]), high[i])
         beyond = abs(free - out[i])
         cut += weight[i] * beyond
         away = out[i] - slope

@@ -114,8 +114,7 @@ class Newton(Solver):
                 self.point = self._at(self.t, self.c)
         here = self.point
         system.factorise(here.curvature)
-        total = np.sum(here.p, axis=0)
-        dt, dc = system.step(self.t, system.gradient(self.t, here.p), total)
+        dt, dc = system.step(self.t, system.gradient(self.t, here.p), self._total(here))
         t, there = 1.0, self._at(self.t + dt, self.c + dc)
         adx = there.ax - here.ax
         slope = self._slope(here, self.t, dt, dc, adx)
@@ -124,12 +123,17 @@ class Newton(Solver):
         if -slope > ROUNDING * abs(here.value) and not fallen:
             t = self._search(here, dt, dc, slope)
             there = self._at(self.t + t * dt, self.c + t * dc)
-        z, self.t, self.c = here.ax + self.c, self.t + t * dt, self.c + t * dc
-        self.point, self.y = there, there.y
+        if not self.to_the_last and self.problem.has_certificate:
+            self._estimate(here, there, adx, dt, dc, t)
+        else:
+            self.y = there.y
+        self.t, self.c, self.point = self.t + t * dt, self.c + t * dc, there
         if self.to_the_last:
             self._measure(t * dt)
-        elif self.problem.has_certificate:
-            self._estimate(here, z, t)
+
+    def _total(self, at: _Point) -> Any:
+        """The slope of P along the intercept."""
+        return np.sum(at.p, axis=0) if self.problem.intercept else 0.0
 
     def _refine(self):
         """A step for the squared loss: P is its own expansion, so the whole of it is taken."""
@@ -167,7 +171,7 @@ class Newton(Solver):
     def _at(self, t, c) -> _Point:
         """P, its slopes and its curvature."""
         ax = self.system.predict(t)
-        value, y, p, curvature = self.losses.expand(ax + c)
+        value, y, p, curvature = self.losses.expand(_plus(ax, c))
         value += 0.5 * self.problem.penalty.l2 * float(np.vdot(t, self.system.dual(t, ax)))
         return _Point(ax, y, value, p, curvature)
 
@@ -175,7 +179,7 @@ class Newton(Solver):
         """Of P along (dt, dc), from the slopes of the losses at t."""
         l2 = self.problem.penalty.strong_convexity
         penalty = l2 * float(np.vdot(t, self.system.dual(dt, adx)))
-        return float(np.vdot(at.p, adx + dc)) + penalty
+        return float(np.vdot(at.p, _plus(adx, dc))) + penalty
 
     def _search(self, here: _Point, dt, dc, slope) -> float:
         """The length of the step: P along it is the losses, and a parabola for the penalty."""
@@ -205,17 +209,25 @@ class Newton(Solver):
             last = last or length * (length / before) ** 2 <= LAST
         self.estimate = 0.0 if last else np.inf
 
-    def _estimate(self, here: _Point, z: np.ndarray, t: float) -> None:
-        """The gap, and the y that it is of, after a step from predictions z."""
-        there, l2 = self.point, self.problem.penalty.l2
+    def _estimate(self, here: _Point, there: _Point, adx, dt, dc, t: float) -> None:
+        """The gap, and the y that it is of, after t times a step (dt, dc)."""
+        l2 = self.problem.penalty.l2
         if t == 1.0 and not self.problem.loss.blocks:
-            dz = there.ax + self.c - z
-            _, lacking, cut, self.y = self.losses.follow(z, dz, here.y, here.curvature)
+            lacking, cut, self.y = self.losses.follow_known(
+                _plus(here.ax, self.c), _plus(adx, dc), here.y, here.curvature,
+                there.y, there.curvature,
+            )  # fmt: skip
             gap = lacking + cut * cut / (2.0 * l2)
         else:  # that of y = phi', but for what its balance takes
-            gradient, total = self.system.gradient(self.t, there.p), np.sum(there.p, axis=0)
-            gap = self.system.square(gradient, total) / (2.0 * l2)
+            gradient = self.system.gradient(self.t + t * dt, there.p)
+            gap = self.system.square(gradient, self._total(there)) / (2.0 * l2)
+            self.y = there.y
         self.estimate = self.problem.relative_gap(there.value, there.value - gap)
+
+
+def _plus(ax: np.ndarray, c: Any) -> np.ndarray:
+    """ax + c; no copy where c is 0."""
+    return ax + c if np.any(c) else ax
 
 
 class _Point(NamedTuple):

@@ -12,7 +12,9 @@ Squared     P is its own model: x takes each step of conjugate gradients as it i
             is no end to them; the residual is computed anew every RESYNC passes, and kept
             orthogonal to the first ones (:mod:`.residuals`)
 Far         from the optimum products are with a float32 copy of long dense rows (:mod:`.single`);
-            where the gap is below EXACT, with A again, and z is computed anew
+            where the gap is below EXACT, with A again, and z is computed anew.  For the squared
+            loss such products serve to the end: the residual is computed from A where it is no more
+            than DOUBTFUL times what they may have put into it (iterative refinement)
 Multinomial A V, then w (P (AV) - P sum_k P_k (AV)_k) for each row, then A': products of matrices
 A pass      is one step of conjugate gradients, a product with A and one with A' (the rows are read
             once for both).  The pass that ends them makes the gradient at the new point, one more
@@ -50,6 +52,14 @@ MOST = 200
 LINEAR, LINEAR_CLASSES = 4.0, 16.0
 #: The gap from which on float32 products will not do; some six digits of them are right.
 EXACT = 1e-5
+#: What float32 puts into a residual, as a share of each change of it (2e-8 to 1e-7 of the first one
+#: on four tables of 700 x 6,000 to 6,000 x 350, up to 36 times that where columns have scales of
+#: their own), and the times of it at which that is too much (from 4 to 64 it makes little
+#: difference).
+SINGLE, DOUBTFUL = 2.0**-24, 16.0
+#: The square of a residual from A, over the one before, from which on float32 gains too little
+#: (columns far from 0, badly conditioned).
+GAINED = 1e-2
 
 
 class NewtonCG(Solver):
@@ -58,7 +68,7 @@ class NewtonCG(Solver):
     name = "newton-cg"
     uses_blas = True
     check_cost = 4.0  # a check costs one pass, but ``estimate`` says when it is worth that
-    look_cost = 1.8  # it reads A twice, a pass once (900 x 9,000: 4.8 ms for 2.7)
+    look_cost = 1.8
     _state = (
         "point",
         "z",
@@ -75,6 +85,8 @@ class NewtonCG(Solver):
         "offered",
         "behind",
         "exact",
+        "doubt",
+        "from_data",
         "estimate",
     )
 
@@ -101,7 +113,11 @@ class NewtonCG(Solver):
         self.ended = False  # whether the step is to be taken
         self.offered = False  # whether x and y are those of the step so far
         self.behind = np.inf  # the estimate where the step begins
-        self.exact = self.quadratic or not (problem.has_certificate and worth_it(problem))
+        self.exact = not (problem.has_certificate and worth_it(problem))
+        if self.quadratic and not self.exact:
+            self.look_cost = 2.4  # it reads A, a pass half of it (900 x 9,000: 3.8 ms for 1.6)
+        self.doubt = 0.0  # what float32 products may have put into the residual
+        self.from_data = np.inf  # the square of the last one that was made without them
         self.rho = 0.0  # |residual|^2 in the norm of M^-1
         self.first = -1.0  # that of the first gradient, once there is one
         self.inner = 0  # steps of conjugate gradients since they were begun
@@ -172,14 +188,15 @@ class NewtonCG(Solver):
     def _differentiate(self):
         """y, the gradient at the point, and the gap that it means."""
         _, self.y, p, _ = self._expanded()
-        data = self._rough() or self.problem.matrix
+        # where least squares end up is for A to say
+        data = (None if self.quadratic else self._rough()) or self.problem.matrix
         self.gradient[:-1] = data.tdot(p)
         self.gradient[:-1] += self.problem.penalty.l2 * self.point[:-1]
         self.gradient[-1] = np.sum(p, axis=0) if self.problem.intercept else 0.0
         self.operations += self.product
         self._estimate(self.gradient)
         self.behind = self.estimate
-        if not self.exact and self.behind <= EXACT:
+        if not (self.exact or self.quadratic) and self.behind <= EXACT:
             self.exact = True
             self._predict()
             self._differentiate()
@@ -241,6 +258,8 @@ class NewtonCG(Solver):
         # in place: new arrays of many classes cost more than the sums (23,560 x 8: .5 -> .3 ms)
         hv *= t
         self.residual -= hv
+        if self.quadratic and not self.exact:
+            self.doubt += SINGLE * _dot(hv, hv) ** 0.5
         self.residuals.leave_out(self.residual)
         self.inner += 1
         if self.quadratic:
@@ -254,8 +273,12 @@ class NewtonCG(Solver):
                 self.problem.matrix.rowwise(_add, t, rows=(av, self.moved))
         solved = self._precondition(self.residual)
         rho = _dot(self.residual, solved)
-        v *= rho / self.rho
-        v += solved
+        # to what float32 had put into it, the directions so far are not conjugate
+        if self.exact or not (self.quadratic and self.synced == self.passes > 0):
+            v *= rho / self.rho
+            v += solved
+        else:
+            self.direction = solved.copy()
         self.rho = rho
         if self.quadratic and rho > 0.0:
             self.residuals.note(self.residual, solved, rho)
@@ -304,6 +327,7 @@ class NewtonCG(Solver):
     def _begin(self):
         """Conjugate gradients from the gradient on: at the point itself, for the squared loss."""
         if self.quadratic and self.first >= 0.0:
+            self.doubt = 0.0
             self._predict()
             self.operations += self.product
             self._differentiate()
@@ -313,6 +337,7 @@ class NewtonCG(Solver):
         self.pairs.begin()
         self.direction = self._precondition(self.residual)
         self.rho = _dot(self.residual, self.direction)
+        self.from_data = _dot(self.residual, self.residual)
         self.residuals.begin()
         self.residuals.note(self.residual, self.direction, self.rho)
         size = np.sqrt(max(self.rho, 0.0))
@@ -329,14 +354,20 @@ class NewtonCG(Solver):
         else:
             self.problem.matrix.rowwise(_add, t, rows=(moved, self.z))
         self._at = None
-        if self.passes - self.synced >= RESYNC:
-            self.synced = self.passes
+        doubtful = self.doubt > 0.0 and (
+            _dot(self.residual, self.residual) <= (DOUBTFUL * self.doubt) ** 2
+        )
+        if doubtful or self.passes - self.synced >= RESYNC:
+            self.synced, self.doubt = self.passes, 0.0
             self._predict()
             self.operations += self.product
             if self.quadratic:
                 self._differentiate()
                 self.residual = -self.gradient
                 self.residuals.begin()  # what it has of them is true
+                before, self.from_data = self.from_data, _dot(self.residual, self.residual)
+                if doubtful and self.from_data > GAINED * before:
+                    self.exact, self.inner = True, 0
         if self.quadratic:
             self.y, self.gradient = self._expanded()[1], -self.residual
             self._estimate(self.gradient)

@@ -31,8 +31,9 @@ LONG, LARGE, LARGEST = 128, 2**20, 2**28
 #: Columns of float32 from which on they are worth being copied as rows (a fit of 9,174 x 247
 #: numbers: 15 -> 18 ms; 7,911 x 407 and 6,000 x 520: as before; 6,000 x 800: 83 -> 56).
 LONG_COLUMNS = 512
-#: Rows that tell what the means and deviations of columns are about.
-SAMPLE = 256
+#: Rows that tell what the means and deviations of columns are about; fewer where they are so long
+#: that these are more entries (of 900 x 9,000 numbers 29: the copy takes 8 ms for 13.5).
+SAMPLE, SAMPLED, FEWEST = 256, 2**18, 16
 #: Rows longer than this many deviations of their columns are too long for float32 sums.
 FAR = 1e9
 
@@ -53,7 +54,7 @@ class SingleCopy:
 
     def __init__(self, problem: Problem):
         m = problem.matrix
-        step = max(1, problem.n // SAMPLE)
+        step = max(1, problem.n // max(min(SAMPLE, SAMPLED // problem.d), FEWEST))
         if isinstance(m, BlockMatrix):
             sample = m.take(np.arange(0, problem.n, step))
         else:

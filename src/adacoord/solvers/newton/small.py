@@ -367,7 +367,13 @@ class SmallNewton(Solver):
         problem = self.problem
         if self.stage == ROUND:
             problem = copy(problem)
-            for cached in ("null_value", "_scales", "_dual_targets", "constant_target"):
+            for cached in (
+                "null_value",
+                "_target_square",
+                "_scales",
+                "_dual_targets",
+                "constant_target",
+            ):
                 problem.__dict__.pop(cached, None)
             problem.loss, problem.b = rounded(problem, self.width * self.unit, self.base_y)
         return WorkingSetDescent(problem, self.rng, self._base())

@@ -176,14 +176,16 @@ class GramWorkingSet(Solver):
             order = np.argpartition(slack[wanted], size)
             self.level = -float(slack[wanted[order[size]]])
             wanted = wanted[order[:size]]
-        new = np.setdiff1d(wanted, self.members)
+        held, asked = np.zeros(d, dtype=bool), np.zeros(d, dtype=bool)
+        held[self.members] = asked[wanted] = True
+        new = np.flatnonzero(asked & ~held)
         if new.size:
-            self._drop(wanted)
+            self._drop(asked)
             self._extend(new)
 
-    def _drop(self, wanted: np.ndarray) -> None:
-        """Members that are no longer wanted leave a set of which they are the greater part."""
-        kept = np.flatnonzero(np.isin(self.members, wanted))
+    def _drop(self, asked: np.ndarray) -> None:
+        """Members that are no longer asked for leave a set of which they are the greater part."""
+        kept = np.flatnonzero(asked[self.members])
         if 2 * kept.size < self.members.size:
             self.members, self.sums = self.members[kept], self.sums[kept]
             self.raw = self.raw[np.ix_(kept, kept)]
@@ -211,18 +213,23 @@ class GramWorkingSet(Solver):
         room = np.empty((min(step, n), size), np.float32 if rough else np.float64)
         for i in range(0, n, step):
             part = slice(i, min(i + step, n))
-            block = room[: part.stop - i]
-            if whole:
-                np.subtract(A[part], shift, out=block, casting="same_kind")
-            elif A.flags.c_contiguous:  # take is quicker along rows, and would copy all columns
-                np.subtract(A[part].take(members, axis=1), shift, out=block, casting="same_kind")
-            else:
-                np.subtract(A[part][:, members], shift, out=block, casting="same_kind")
+            block = A[part]
+            if not whole:  # take is quicker along rows, and would copy all columns
+                rows = A.flags.c_contiguous
+                block = block.take(members, axis=1) if rows else block[:, members]
+            # shifts and casts are a third of the time where rows are short (40,000 x 60: 5.5 -> 4.9
+            # ms without; 6,000 x 350, cast: 9.4 -> 8.7)
+            if problem.intercept:
+                block = np.subtract(block, shift, out=room[: len(block)], casting="same_kind")
+            elif block.dtype != room.dtype:
+                np.copyto(room[: len(block)], block, casting="same_kind")
+                block = room[: len(block)]
             root = np.ones(len(block), block.dtype)
             if problem.weights is not None:
                 root = np.sqrt(problem.weights[part]).astype(block.dtype)
-                block *= root[:, None]
-            sums[old:] += root @ block[:, old:]
+                block = np.multiply(block, root[:, None], out=room[: len(block)])
+            if problem.intercept:
+                sums[old:] += root @ block[:, old:]
             raw[:, old:] += block.T @ (block[:, old:] if old else block)
         raw[old:, :old] = raw[:old, old:].T
         raw[:old, :old], sums[:old] = self.raw, self.sums
