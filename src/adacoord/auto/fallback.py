@@ -47,7 +47,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..problem import Problem
-from ..solvers.newton.size import newton_on_classes, small
+from ..solvers.newton.size import MOST_COLUMNS, newton_on_classes, small
 from ..solvers.registry import SOLVERS, Entry, admit, newton_can, newton_cg_can
 from .constants import (
     ACF_DENSE,
@@ -219,8 +219,6 @@ def alternative(problem: Problem, first: Entry) -> str | None:
 
 def on_active_sets(problem: Problem, first: Entry) -> bool:
     """Whether descent on columns may be left to Newton's method on few numbers."""
-    from ..solvers.newton.dense import MOST_COLUMNS  # its kernels import Numba
-
     few = small(problem) and problem.d <= MOST_COLUMNS
     return few and first.cls in ON_COLUMNS and problem.loss.name == "squared"
 
