@@ -84,6 +84,36 @@ def test_columns_of_several_classes_that_crawl_are_left_to_newton(seed):
         assert ac.solve(problem, "acf", tol=1e-6, max_passes=200).solver == "acf"
 
 
+def crawling(storage, seed, n=500, d=130):
+    """A lasso of few numbers whose columns have singular values from 1 to 1e-5."""
+    rng = np.random.default_rng([7, n, d, seed])
+    U, _, V = np.linalg.svd(rng.standard_normal((n, d)), full_matrices=False)
+    A = U @ (np.geomspace(1.0, 1e-5, len(V))[:, None] * V)
+    b = A @ (rng.standard_normal(d) * (rng.random(d) < 0.1))
+    b = b / b.std() + 0.3 * rng.standard_normal(n)
+    l1 = 1e-5 * ac.Problem(A, b, l1=1.0, intercept=True).l1_max()
+    return ac.Problem(storage(A), b, l1=l1, intercept=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sparse.csr_array])
+def test_a_lasso_of_few_numbers_that_crawls_is_left_to_newton(storage, seed):
+    """Once 1,000 passes, and a gap of 0.9 on sparse data or a second on dense ones."""
+    problem = crawling(storage, seed)
+    result = ac.solve(problem, tol=1e-6)
+    assert result.converged and result.solver == "newton"
+    assert result.history.switched.before == "acf" and result.history.switched.passes < 500
+    assert result.primal <= ac.solve(problem, "newton", tol=1e-9).primal * (1 + 1e-6)
+    with pytest.warns(ac.ConvergenceWarning):  # who asks for it by name gets it
+        assert ac.solve(problem, "acf", tol=1e-12, max_passes=50).solver == "acf"
+
+
+def test_a_path_of_such_lassos_ends():
+    problem = crawling(sparse.csr_array, 0, 120, 200)
+    path = ac.path(problem, problem.penalty.l1 * np.geomspace(100.0, 1.0, 5))
+    assert path.converged.all()
+
+
 @pytest.mark.parametrize("penalty", [{"l2": 1e-6}, {"l1": 1e-6}, {}])
 def test_several_classes_with_a_sign_are_newtons_where_coefficients_are_few(penalty):
     rng = np.random.default_rng(0)

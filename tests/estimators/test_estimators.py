@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from numbers import Real
 
 import joblib
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import validate_data
 
 import adacoord as ac
@@ -499,6 +500,25 @@ def test_faults_are_left_to_scikit_learn(where, value):
         ac.Ridge().fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (ac.Lasso, "alpha"),
+        (ac.ElasticNet, "l1_ratio"),
+        (ac.ERMRegressor, "l2"),
+        (ac.LassoCV, "tol"),
+    ],
+)
+def test_numbers_of_other_floats(make, name, kind):
+    """A float32 once warned that the largest float64 overflows; tol took a kernel of its own."""
+    X, y = np.eye(12)[:, :4] + 0.1, np.arange(12.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = make(**{name: kind(0.125)}).fit(X, y)
+    assert np.array_equal(made.coef_, make(**{name: 0.125}).fit(X, y).coef_)
+
+
 def test_parameters_are_checked_again_when_they_change():
     """Also where they are equal, and only their types differ; what was refused is, again."""
     X, y = data(ac.Ridge())
@@ -508,3 +528,14 @@ def test_parameters_are_checked_again_when_they_change():
             with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
                 clone(model).set_params(**wrong).fit(X, y)
     assert clone(model).set_params(tol=np.float64(1e-3)).fit(X, y).relative_gap_ <= 1e-3
+
+
+def test_parameters_are_checked_again_when_a_class_is_given_other_constraints(monkeypatch):
+    X, y = data(ac.Ridge())
+    ac.Ridge(alpha=3.0).fit(X, y)
+    little = {"alpha": [Interval(Real, 0.0, 1.0, closed="both")]}
+    monkeypatch.setattr(
+        ac.Ridge, "_parameter_constraints", ac.Ridge._parameter_constraints | little
+    )
+    with pytest.raises(InvalidParameterError, match="alpha"):
+        ac.Ridge(alpha=3.0).fit(X, y)

@@ -93,6 +93,7 @@ def gram_path(
     """
     from ..kernels.gram_path import gram_certificates, gram_path
 
+    tol = float(tol)  # of another type it would compile the kernel once more
     points, d = len(penalties), loss.cross.size
     first, second = (np.array(v) for v in zip(*(p.arguments[:2] for p in penalties), strict=True))
     *_, positive = penalties[0].arguments

@@ -72,7 +72,7 @@ class Turns:
                 self.spent, self.since = (solver.passes, solver.operations), history.passes[-1]
                 history.switched = None
                 self._solver, self.waiting, self._other = self.waiting, None, None
-        elif other is not None and (stuck or other.due(history, tol)):
+        elif other is not None and (stuck or other.due(history, tol, max_passes)):
             self._start = SimpleNamespace(x=best.x, intercept=best.intercept, y=best.y)
             second, name = other.make(self._start)
             history.switch(solver.passes, other.before, name)

@@ -21,13 +21,16 @@ acf, dcd    50 where there are far more columns than rows, which then hardly mee
             30 + 5 kappa, with kinks 30 + 20 kappa; at most NEWTON_JUDGED_AFTER where ACF may turn
             to Newton steps
 newton      its seconds by :func:`.rule.newton_time`, in entries; newton-cg by
-            :func:`.rule.cg_time`, lbfgs by :func:`.rule.quasi_newton_time`
+            :func:`.rule.cg_time`, lbfgs by :func:`.rule.quasi_newton_time`; for a lasso of few
+            numbers, to the last digit, ACTIVE_STEPS times :func:`.rule.small_factor`
 ==========  =================================================================================
 
 Methods that turn to Newton steps by themselves (``acf`` on columns, and on rows where these are
 cheap) show next to no progress before the last digits come all at once: 24 runs that touched 100
 to 650 times the entries of A had forecasts of up to 1.7 10^6 times on the way.
-They get NEWTON_JUDGED_AFTER units before they are judged.
+They get NEWTON_JUDGED_AFTER units before they are judged.  A lasso of few numbers gets less: its
+active set can be found by Newton's method (:mod:`~adacoord.solvers.newton.dense`), to which it also
+turns where half of the passes are spent, and the rest will not do.
 
 Working sets of columns with all their classes are judged by passes, and given up for Newton steps
 on all coefficients where these are few (:mod:`~adacoord.solvers.newton.bounded_classes`).
@@ -44,11 +47,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..problem import Problem
-from ..solvers.newton.size import newton_on_classes
+from ..solvers.newton.size import MOST_COLUMNS, newton_on_classes, small
 from ..solvers.registry import SOLVERS, Entry, admit, newton_can, newton_cg_can
 from .constants import (
     ACF_DENSE,
     ACF_SPARSE,
+    ACTIVE_CALLS,
+    ACTIVE_STEPS,
     APART,
     APDC_ENTRY,
     APDC_FIRST,
@@ -76,6 +81,7 @@ from .rule import (
     newton_time,
     quasi_newton_time,
     rows_meet,
+    small_factor,
 )
 
 if TYPE_CHECKING:
@@ -91,13 +97,13 @@ ON_COLUMNS = ("WorkingSetDescent", "GramWorkingSet", "BlockWorkingSet")
 class Fallback:
     """The way on from a wrong pick: when to take it, and what makes the other solver.
 
-    ``due(history, tol)`` is asked after each gap check and may look at passes, operations and
-    gaps, never at the clock; ``make(start)`` gives the other solver, and its name;
+    ``due(history, tol, max_passes)`` is asked after each gap check and may look at passes,
+    operations and gaps, never at the clock; ``make(start)`` gives the other solver, and its name;
     ``failed(history, tol, max_passes)`` says when that one has had its chance.
     """
 
     before: str
-    due: Callable[[History, float], bool]
+    due: Callable[[History, float, int], bool]
     make: Callable[[Point], tuple[Stepper, str]]
 
     def failed(self, history: History, tol: float, max_passes: int) -> bool:
@@ -135,12 +141,17 @@ def fallback(
         return None
     entry = SOLVERS[second].variant(problem)
 
-    def due(history: History, tol: float) -> bool:
+    ends = entry.cls == "SmallNewton"  # in a number of steps that hangs on neither gap nor tol
+
+    def due(history: History, tol: float, max_passes: int) -> bool:
         digits = math.log(max(tol, 1e-15)) / math.log(USUAL)
-        goal = expected(problem, entry) * min(max(digits, 0.2), 2.0)
+        goal = expected(problem, entry) * (1.0 if ends else min(max(digits, 0.2), 2.0))
         unit = work_per_entry(first) / max(problem.matrix.nnz, 1)
         spent, left = forecast(history, tol)
         enough = max(patience(problem, first), 0.5 * goal)
+        passes = history.passes[-1]
+        if ends and 2 * passes >= max_passes and passes * (1.0 + left / spent) > max_passes:
+            return True  # what is left of the passes will not do
         return spent * unit >= enough and left * unit >= FACTOR * goal
 
     return Fallback(first.name, due, lambda start: (make(entry, start), second))
@@ -174,7 +185,7 @@ def _from_class_columns(problem: Problem, first: Entry, make, named: bool) -> Fa
     a_pass = (problem.n_classes or 1) * unit * problem.matrix.nnz + CALLS
     goal = newton_time(problem) / a_pass
 
-    def due(history: History, tol: float) -> bool:
+    def due(history: History, tol: float, max_passes: int) -> bool:
         spent, left = forecast(history, tol)
         passes = history.passes[-1]
         return passes >= max(CLASS_PATIENCE, 0.5 * goal) and left * passes >= FACTOR * goal * spent
@@ -185,6 +196,8 @@ def _from_class_columns(problem: Problem, first: Entry, make, named: bool) -> Fa
 
 def alternative(problem: Problem, first: Entry) -> str | None:
     """The method to turn to, of those that take the problem the one expected to be fastest."""
+    if on_active_sets(problem, first):
+        return "newton"
     if problem.penalty.strong_convexity == 0.0:
         return None  # nothing but continuation
     if first.name == "newton" and problem.loss.differentiable:
@@ -204,21 +217,32 @@ def alternative(problem: Problem, first: Entry) -> str | None:
     return min(entries, key=lambda entry: expected(problem, entry)).name
 
 
+def on_active_sets(problem: Problem, first: Entry) -> bool:
+    """Whether descent on columns may be left to Newton's method on few numbers."""
+    few = small(problem) and problem.d <= MOST_COLUMNS
+    return few and first.cls in ON_COLUMNS and problem.loss.name == "squared"
+
+
 def lesson(problem: Problem, switched: Switch | None) -> str:
     """The solver to begin with after a switch at another penalty: not again the wrong one."""
     if switched is None:
         return "auto"
     problem = problem.reduction.problem
     first = admit(problem, choose(problem), {})
+    if on_active_sets(problem, first):
+        return "auto"  # from the last point on descent may do
     same = (first.name, alternative(problem, first)) == (switched.before, switched.after)
     return switched.after if same else "auto"
 
 
 def expected(problem: Problem, entry: Entry) -> float:
     """Work to a relative gap of USUAL, from scratch."""
+    unit = ACF_DENSE if problem.matrix.is_dense else ACF_SPARSE
+    if entry.cls == "SmallNewton":
+        each = small_factor(problem) + ACTIVE_CALLS
+        return ACTIVE_STEPS * each / (unit * max(problem.matrix.nnz, 1))
     times = {"newton": newton_time, "newton-cg": cg_time, "lbfgs": quasi_newton_time}
     if entry.name in times:
-        unit = ACF_DENSE if problem.matrix.is_dense else ACF_SPARSE
         return times[entry.name](problem) / (unit * max(problem.matrix.nnz, 1))
     plain = problem.penalty.quadratic
     if entry.name == "apdc":
@@ -233,6 +257,8 @@ def expected(problem: Problem, entry: Entry) -> float:
 
 def patience(problem: Problem, entry: Entry) -> float:
     """Work that a method gets before it is judged: Newton's stages with kinks seem to crawl."""
+    if on_active_sets(problem, entry):
+        return JUDGED_AFTER
     if entry.cls == "KinkedNewton":
         return KINKED_PATIENCE * expected(problem, entry)
     return NEWTON_JUDGED_AFTER if may_turn(problem, entry) else JUDGED_AFTER

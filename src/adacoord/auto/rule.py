@@ -267,14 +267,23 @@ def cg_is_faster(problem: Problem) -> bool:
     tables to 1e-4, Newton / conjugate gradients, ms: logistic 2,659 x 98 8.7/3.7, 803 x 128
     5.3/3.2; Poisson 2,549 x 96 6.6/2.8, 750 x 35 1.45/1.44.
     """
-    n, d, size = problem.n, problem.d, min(problem.n, problem.d)
     ends = problem.loss.code in (QUADRATIC, MARGIN)
-    if ends or not problem.matrix.is_dense or n * d <= LITTLE or not newton_cg_can(problem):
+    little = problem.n * problem.d <= LITTLE
+    if ends or not problem.matrix.is_dense or little or not newton_cg_can(problem):
         return False
-    gram = BLAS_FLOP * n * size * (size + SHORT_ROWS) / 2.0
-    factor = BLAS_FLOP * size**3 / 3.0
-    each = gram + factor + PAIR * n * size + SMALL_ROW * n + SMALL_CALLS
-    return cg_time(problem) < ITERATIONS * each
+    return cg_time(problem) < ITERATIONS * small_step(problem)
+
+
+def small_step(problem: Problem) -> float:
+    """Nanoseconds that an iteration of Newton's method may take on small data."""
+    n, size = problem.n, min(problem.n, problem.d)
+    return small_factor(problem) + PAIR * n * size + SMALL_ROW * n + SMALL_CALLS
+
+
+def small_factor(problem: Problem) -> float:
+    """... its Gram matrix and the factor of that."""
+    n, size = problem.n, min(problem.n, problem.d)
+    return BLAS_FLOP * (n * size * (size + SHORT_ROWS) / 2.0 + size**3 / 3.0)
 
 
 def cg_time(problem: Problem) -> float:

@@ -28,7 +28,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from numbers import Integral, Real
 from threading import Event
@@ -125,7 +125,8 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         if not PLAIN.issuperset(kinds):
             super()._validate_params()
             return
-        _valid(type(self), tuple(given), kinds, tuple(given.values()))
+        constraints = Constraints(self._parameter_constraints)
+        _valid(type(self).__name__, constraints, tuple(given), kinds, tuple(given.values()))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -419,11 +420,24 @@ class LinearEstimator(ExportMixin, CallbackSupportMixin, BaseEstimator):
         return held, *rounded
 
 
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """A class's constraints, equal to themselves alone: a class may be given others."""
+
+    of: dict
+
+    def __hash__(self):
+        return id(self.of)
+
+    def __eq__(self, other):
+        return isinstance(other, Constraints) and self.of is other.of
+
+
 @lru_cache(maxsize=256)
-def _valid(cls, names: tuple, kinds: tuple, values: tuple) -> None:
+def _valid(name: str, constraints: Constraints, names: tuple, kinds: tuple, values: tuple) -> None:
     """Refuse what the class does not take; ``kinds`` tell 1 from True and 1.0."""
     given = dict(zip(names, values, strict=True))
-    validate_parameter_constraints(cls._parameter_constraints, given, caller_name=cls.__name__)
+    validate_parameter_constraints(constraints.of, given, caller_name=name)
 
 
 @np.errstate(over="ignore", invalid="ignore")

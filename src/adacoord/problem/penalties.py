@@ -66,7 +66,8 @@ class Penalty:
             real = isinstance(value, Real) and not isinstance(value, bool)
             if not real:
                 raise ValueError(f"{name}={value!r}: the penalty must be a number, zero or more")
-            if not 0 <= value <= sys.float_info.max:
+            # a float32 would not hold the largest float64; nor would any float some whole numbers
+            if not 0 <= (value if isinstance(value, int) else float(value)) <= sys.float_info.max:
                 shown = repr(value) if len(repr(value)) < 30 else f"{repr(value)[:20]}..."
                 raise ValueError(f"{name}={shown}: the penalty must be finite, zero or more")
             object.__setattr__(self, name, float(value))

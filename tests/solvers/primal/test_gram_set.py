@@ -118,6 +118,15 @@ def test_large_means(mean):
     assert found.converged and found.primal == pytest.approx(centred.primal, rel=1e-5)
 
 
+def test_correlations_with_large_means_are_those_of_centred_residuals():
+    """Once off by 10^6 times what rounding left of the mean of y: gaps of 1e-3 after 60 rounds."""
+    descent = solver(make(mean=1e6, intercept=True))
+    descent.advance(8)
+    descent._look()
+    assert descent.estimate <= 1e-7
+    assert abs(descent.y.mean()) <= 1e-16
+
+
 def test_last_digits_are_refined_from_the_data():
     problem = make(rho=3.0, l1=1e-3)
     found = ac.solve(problem, "acf", tol=1e-12)
@@ -253,3 +262,32 @@ def test_interrupted():
     result = ac.solve(problem, "acf", tol=0.0, callback=callback)
     assert result.status == "interrupted" and result.relative_gap > 1e-9
     assert problem.gap(result.x, result.y) == pytest.approx(result.gap, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_in_the_gram_matrix_does_not_raise_p(seed, monkeypatch):
+    """As many columns as rows, float32, means of 10^6, a small l1: P once came to 10^41 P(0)."""
+    for name in ("SMALLEST", "FEW"):
+        monkeypatch.setattr(gram_set, name, 100)
+    rng, n = np.random.default_rng(seed), 60
+    A = np.cumsum(rng.standard_normal((n, n)), axis=1) / np.sqrt(np.arange(1, n + 1))
+    A = (A + 1e6 * rng.random(n)).astype(np.float32)
+    b = 3e5 * (A.astype(float) @ rng.standard_normal(n))
+    b = (b - b.mean()) / b.std() + 1e4
+    l1 = 1e-6 * ac.Problem(A, b, l1=1.0, intercept=True).l1_max()
+    problem = ac.Problem(A, b, l1=l1, intercept=True)
+    descent = solver(problem)
+    for _ in range(30):
+        descent.advance(1)
+        assert problem.primal(descent.x, descent.intercept) <= problem.null_value
+
+
+def test_rounds_that_bring_nothing_end():
+    descent = solver(make())
+    descent.advance(1)
+    for left in range(gram_set.IDLE, -1, -1):
+        assert not descent.stuck, left
+        descent._wait(descent.lowest)
+    assert descent.stuck
+    descent._wait(0.5 * descent.lowest)
+    assert not descent.stuck

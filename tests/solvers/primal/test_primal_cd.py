@@ -119,6 +119,25 @@ def model_value(A, slopes, h, intercept, x0, x, l1, l2):
     return slopes @ dz + 0.5 * h @ dz**2 + l1 * np.abs(x).sum() + 0.5 * l2 * x @ x
 
 
+@pytest.mark.parametrize("l2", [0.0, 1e-6, 1.0])
+def test_constant_columns_stay_at_zero(l2):
+    """Their slopes are rounding; divided by a small l2 that once grew to 1e25 in ten sweeps."""
+    rng, n = np.random.default_rng(0), 240
+    data = np.repeat([222451.2454919307, 690375.960682851, 1029.0708166970867], n)
+    rows, colptr = np.tile(np.arange(n, dtype=np.uint32), 3), np.arange(4, dtype=np.uint64) * n
+    h = (rng.random(n) + 0.1) / n
+    squares, sums, x = np.zeros(3), np.zeros(3), np.zeros(3)
+    moments(colptr, rows, data, np.arange(3), h, squares, sums)
+    slopes = h * (-1e6 + 1e-5 * rng.standard_normal(n))
+    total, mass = slopes.sum(), h.sum()
+    for _ in range(10):
+        total, *_ = sweep(
+            colptr, rows, data, np.arange(3), x, slopes, h, squares, sums, total, mass, 6e-8, l2,
+            False, np.ones(3), 0.0, 0.0,
+        )  # fmt: skip
+    assert not x.any()
+
+
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_sweep_minimises_each_coordinate(intercept, positive):

@@ -32,13 +32,13 @@ from ...linalg.line_search import HALF, ROUNDING, line_search
 from ...problem import Problem
 from .dense_kernels import descend, expand_data, move, whole_step
 from .kernels import along_line, family
+from .size import MOST_COLUMNS
 
-#: Columns that are not too many where there are zeros to be found.  (n x d = 2^18, lasso and l1
-#: logistic regression against ``acf`` and a polish: 2.8 and 9.3 ms against 6.8 and 19 with 100
+#: Columns that are not too many where there are zeros to be found; ``size.MOST_COLUMNS`` where no
+#: coordinate descent on working sets can take its place.  (n x d = 2^18, lasso and l1 logistic
+#: regression against ``acf`` and a polish: 2.8 and 9.3 ms against 6.8 and 19 with 100
 #: columns, 1.6 and 22 against 6.6 and 16 with 200.)
 COLUMNS = 128
-#: ... and where no coordinate descent on working sets can take its place.
-MOST_COLUMNS = 1000
 #: Steps of one attempt.
 STEPS = 200
 #: Steps after which the least points of models are found by active sets, and the changes of a set.

@@ -14,6 +14,8 @@ SMALL = 2**18
 #: ... and with K classes, times K: Newton's iterations take a millisecond there (1,895 x 25 of 3
 #: classes: 13 ms to the last digit, where L-BFGS takes 5 to 1e-4).
 SMALL_CLASSES = 2**15
+#: Columns of small data with zeros to be found, in one system of Newton's method.
+MOST_COLUMNS = 1000
 #: With kinks the system is that of the (dense) rows with a curvature where these are fewer than
 #: this share of the columns.
 SIDE = 0.7

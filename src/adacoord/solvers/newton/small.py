@@ -34,7 +34,8 @@ from ...problem import Problem
 from ...problem.quadratic_losses import Quadratic
 from ..base import Solver, first_intercept
 from .active_set import ActiveSet
-from .dense import MOST_COLUMNS, DenseNewton
+from .dense import DenseNewton
+from .size import MOST_COLUMNS
 
 #: The stages, by the numbers that ``state()`` knows them by.
 DIRECT, ASCEND, ROUND, FINISH, DESCEND, PROGRAM, STUCK, INTERIOR = range(8)

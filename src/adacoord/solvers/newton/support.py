@@ -23,7 +23,7 @@ import numpy as np
 from ...kernels.columns import combine
 from ...kernels.jit import FAST, jit
 from ...kernels.rows import row_dot
-from ..primal.kernels import spread
+from ..primal.kernels import penalised, spread
 
 
 @jit(fastmath=FAST)
@@ -79,7 +79,7 @@ def support_newton(
         j = np.uint64(support[k])
         start, stop = colptr[j], colptr[j + np.uint64(1)]
         touched += stop - start
-        s = spread(squares[j], sums[j], mass) + l2
+        s = penalised(spread(squares[j], sums[j], mass), l2)
         scale[k] = 1.0 / s if s > 0.0 else 0.0
         g[k] = row_dot(rows, data, start, stop, slopes) - sums[j] * (total / mass)
         g[k] += l2 * x[j] + math.copysign(l1, x[j])
@@ -225,7 +225,7 @@ def support_solve(
         g[k] = row_dot(rows, data, start, stop, slopes) - sums[j] * (total / mass)
         g[k] += l2 * x[j] + math.copysign(l1, x[j])
         new[k] = x[j]
-        if spread(squares[j], sums[j], mass) + l2 > 0.0:
+        if penalised(spread(squares[j], sums[j], mass), l2) > 0.0:
             active[size] = k
             size += 1
     for _ in range(rounds):

@@ -20,6 +20,7 @@ from ...kernels.jit import FAST, jit
 from ...kernels.vector_math import exp
 from ...sampling.frequencies import updated_frequency
 from .group_kernels import group_prox
+from .kernels import penalised
 
 #: Exponentials that are taken side by side: rows of so many stay in the cache.
 EXPONENTIALS = 2**11
@@ -274,7 +275,7 @@ def gram_row_sweep(
             entry = gram[places[s], a]
             for k in range(K):
                 g[k] += entry * steps[s, k]
-        gain, moved, flipped = _row_step(x, j, g, curvature[j] + l2, l1, thresholds[j], v)
+        gain, moved, flipped = _row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
         if moved:
             _take_step(x, j, v, sums, total)
             places[waiting] = a
@@ -366,7 +367,7 @@ def dense_row_sweep(
         touched += np.uint64(across.shape[1])
         for k in range(K):
             g[k] += l2 * x[j, k] - sums[j] * (total[k] / mass)
-        gain, moved, flipped = _row_step(x, j, g, curvature[j] + l2, l1, thresholds[j], v)
+        gain, moved, flipped = _row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
         if moved:
             _take_step(x, j, v, sums, total)
             _long_adds(data, start, v, weight, across)
@@ -416,7 +417,7 @@ def row_sweep(
         touched += stop - start
         for k in range(K):
             g[k] += l2 * x[j, k] - sums[j] * (total[k] / mass)
-        gain, moved, flipped = _row_step(x, j, g, curvature[j] + l2, l1, thresholds[j], v)
+        gain, moved, flipped = _row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
         if moved:
             _take_step(x, j, v, sums, total)
             _move_all(rows, data, start, stop, v, p, weight, slopes)

@@ -16,6 +16,9 @@ Rough       products of many columns that come in all at once are made in float3
 Solve       min on the set by :mod:`adacoord.kernels.gram_path`, from q = r + Gx, to SHARE of the
             gap: what is wrong in G to rounding is put right by the next look (iterative refinement)
 Pass        one such round
+Near        a proximal term of what rounding may take from the eigenvalues of G: without it x goes
+            far along directions of no curvature (323 x 323 of float32, means of 10^6: P = 1e57)
+Stuck       where P rises all the same, or after IDLE rounds that bring neither gap nor P further
 Stops       never: the monitor does
 
 Coordinate descent on A itself reads a column for each step; here a step is as long as the set.
@@ -38,10 +41,13 @@ FEW, MANY = 100, 2
 SHARE, SURE, BEST, CHEAP = 1e-1, 1e-8, 1e-14, 20
 #: Passes of the kernel for one set.
 MOST = 1000
+#: What P becomes over what it was where rounding in G has taken over; rounds that bring nothing, by
+#: the gap, and by P.
+RISE, IDLE, BETTER, LESS = 2.0, 30, 0.99, 1.0 - 1e-6
 #: Columns that a product takes in the time that one is looked up.
 FAR = 20
-#: Multiply-adds in a row, of BLAS and on G, that take the time of an entry of A in a pass.
-STREAM = 10
+#: Multiply-adds in a row of BLAS, and on G, that take the time of an entry of A in a pass.
+STREAM, ROW = 10, 3
 #: Columns whose products pay for the one more round that float32 may ask for (CPU ms to 1e-6,
 #: lasso: 6,000 x 350 at l1_max/100 and /1,000 17.4 -> 10.7 and 22.2 -> 16.5, 20,000 x 120 9.8 ->
 #: 6.5).
@@ -74,6 +80,9 @@ class GramWorkingSet(Solver):
         "begun",
         "rough",
         "exact",
+        "least",
+        "lowest",
+        "idle",
     )
 
     def __init__(self, problem, rng, start=None):
@@ -86,6 +95,8 @@ class GramWorkingSet(Solver):
         self.u, self.looked, self.begun = np.zeros(problem.d), False, False
         #: whether the Gram matrix is of float32, and whether it may not be
         self.rough, self.exact = False, False
+        #: the least estimate and P, and the rounds since
+        self.least, self.lowest, self.idle = np.inf, np.inf, 0
         self.mass = float(problem.n if problem.weights is None else problem.weights.sum())
         self.level = 0.0  # of the set that is being solved: not a state
         self._data = as_scipy(problem.matrix)
@@ -106,8 +117,9 @@ class GramWorkingSet(Solver):
             self.begun = True
         if not self.looked:
             self._look()
+        before, gap, primal = self.point.copy(), self.estimate, self._primal()
+        self._wait(primal)
         self._grow()
-        before, gap = self.point.copy(), self.estimate
         self._solve()
         moved = not np.array_equal(before, self.point)
         if not (moved or self.rough):  # rounding has the rest
@@ -115,10 +127,26 @@ class GramWorkingSet(Solver):
             return
         if moved:
             self._show()
-        if self.rough and not (moved and self.estimate <= GAINED * gap):
+        rises = self.level == 0.0 and not self._primal() <= RISE * primal
+        if rises or (self.rough and not (moved and self.estimate <= GAINED * gap)):
             self.point = before
             self._show()
-            self._make_exact()
+            if self.rough:
+                self._make_exact()
+            else:
+                self.stuck = True
+
+    def _wait(self, primal: float) -> None:
+        """Count the rounds that have brought nothing."""
+        better = self.estimate < BETTER * self.least or primal < LESS * self.lowest
+        self.least, self.lowest = min(self.least, self.estimate), min(self.lowest, primal)
+        self.idle = 0 if better else self.idle + 1
+        self.stuck = self.idle >= IDLE
+
+    def _primal(self) -> float:
+        """P, of the y of the moment."""
+        square = self.problem._mean(np.square(self.y))
+        return 0.5 * square + self.problem.penalty.value(self.point)
 
     def _show(self) -> None:
         """What there is to know of a new x."""
@@ -136,9 +164,14 @@ class GramWorkingSet(Solver):
         else:
             predicted = problem.matrix.dot(self.point)
         residual = predicted - problem.b
-        if problem.intercept:
-            self.c = -problem._mean(residual) * (problem.n / self.mass)
-        self.y = residual + self.c
+        self.c = 0.0
+        # once more for what rounding left of the mean: columns of mean 10^6 would make 10^6 times
+        # that of it in their correlations, and 60 rounds left a gap of 1e-3 (60 x 20)
+        for _ in range(2 if problem.intercept else 0):
+            centre = problem._mean(residual) * (problem.n / self.mass)
+            residual = residual - centre
+            self.c -= centre
+        self.y = residual
         self.operations += problem.matrix.nnz
 
     def _look(self) -> None:
@@ -248,10 +281,14 @@ class GramWorkingSet(Solver):
         if problem.intercept:
             gram -= np.multiply.outer(self.sums, self.sums / (self.mass * problem.n))
         x = self.point[members]
+        moving = gram.diagonal() > CONSTANT * squares
         r = -self.u[members]
+        near = members.size * np.finfo(np.float32 if self.rough else np.float64).eps * squares
+        np.einsum("ii->i", gram)[:] += near
         q = r + gram @ x
         square = problem._mean(np.square(self.y)) + float(np.sum((q + r) * x))
         l1, l2, positive = problem.penalty.arguments
+        x[~moving] = 0.0
         X, taken, work = np.empty((1, members.size)), np.zeros(1, dtype=np.int64), np.zeros(1)
         goal = max(SHARE * min(self.estimate, 1.0), BEST)
         whole = members.size == problem.d
@@ -261,7 +298,7 @@ class GramWorkingSet(Solver):
             gram,
             q,
             square,
-            gram.diagonal() > CONSTANT * squares,
+            moving,
             np.array([l1 + self.level]),
             np.array([l2]),
             positive,
@@ -276,6 +313,6 @@ class GramWorkingSet(Solver):
             work,
         )
         self.point[members] = X[0]
-        self.operations += int(work[0]) // STREAM
+        self.operations += int(work[0]) // ROW
         if whole and not self.rough:
             self.estimate = goal

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...kernels.jit import FAST, jit
 from ...kernels.rows import row_dot
-from .kernels import _add
+from .kernels import _add, penalised
 
 #: Proximal steps on B at most, and the share of the first that ends them (500 x 5,000 in groups of
 #: 10 at the 50th part, two draws, in CPU ms: 86 and 61 with 1e-3, 78 and 56 with this; with
@@ -215,7 +215,7 @@ def group_minimum(x, g, size, B, start, bound, l1, l2, threshold, v, r):
 
     Returns by how much it is below the model at x.
     """
-    curvature = bound + l2
+    curvature = penalised(bound, l2)
     if curvature <= 0.0:  # columns of zeros, or of the intercept's kind: only g sees x_G
         for a in range(size):
             v[a] = 0.0
