@@ -127,7 +127,7 @@ CASES = {
     ("compare", "train.csv", "--target", "kind", "--csv", "-", "--json"): "--csv and --json both",
     ("compare", "train.csv", "--target", "kind", "--plot", "-"): "--plot -: the name must end in",
     ("convert", "train.csv", "s", "--target", "kind"): "train.csv:2: the column 'kind' holds 'no', "
-    "which is not a finite number",
+    "which is not a finite number; targets are numbers here: encode labels as 0, 1, ...",
     ("convert", "real.csv", "-", "--target", "y"): "-: a store is a folder",
     ("info", "--coefficients", "c.csv"): "--coefficients c.csv: name a model file as well",
     ("info", "m", "--coefficients", "c.txt"): "its name must end with .csv or .json",

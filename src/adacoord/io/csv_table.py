@@ -26,6 +26,9 @@ from .svmlight_text import compression, pieces
 #: Bytes of text, and values of it, that are held at a time; a value takes some 60 bytes.
 _PIECE, _VALUES = 2**20, 2**17
 _DELIMITERS = ",;\t"
+#: What to do about words in a column of features, and in targets that are to be numbers.
+FEATURE = "encode the column as numbers, or leave it out"
+TARGET = "targets are numbers here: encode labels as 0, 1, ..."
 
 
 class CsvTable:
@@ -76,7 +79,7 @@ class CsvTable:
                     y = (
                         self._labels(values, target, places)
                         if labels
-                        else self._numbers([[v] for v in values], [target], places)[:, 0]
+                        else self._numbers([[v] for v in values], [target], places, TARGET)[:, 0]
                     )
                 yield Chunk(X, y, min(self._read / self._size, 1.0) if self._size else None)
 
@@ -119,7 +122,11 @@ class CsvTable:
             ) from None
 
     def _numbers(
-        self, rows: Sequence[Sequence[str]], columns: Sequence[str], places: Sequence[int]
+        self,
+        rows: Sequence[Sequence[str]],
+        columns: Sequence[str],
+        places: Sequence[int],
+        advice: str = FEATURE,
     ) -> np.ndarray:
         try:
             X = np.array(rows, dtype=np.float64)
@@ -130,7 +137,7 @@ class CsvTable:
         for line, row in zip(places, rows, strict=True):
             for column, value in zip(columns, row, strict=True):
                 if not _is_number(value) or not math.isfinite(float(value)):
-                    raise self._refusal(line, column, value.strip())
+                    raise self._refusal(line, column, value.strip(), advice)
         raise AssertionError("NumPy and Python read the same numbers")
 
     def _labels(self, values: list[str], column: str, places: Sequence[int]) -> np.ndarray:
@@ -138,14 +145,11 @@ class CsvTable:
             raise self._refusal(places[values.index("")], column, "")
         return np.array(values, dtype=object)
 
-    def _refusal(self, line: int, column: str, value: str) -> ValueError:
+    def _refusal(self, line: int, column: str, value: str, advice: str = FEATURE) -> ValueError:
         where = f"{self.name}:{line}: the column {column!r}"
         if not value:
             return ValueError(f"{where} has no value; drop or impute missing values")
-        return ValueError(
-            f"{where} holds {value[:40]!r}, which is not a finite number; encode the column as "
-            "numbers, or leave it out"
-        )
+        return ValueError(f"{where} holds {value[:40]!r}, which is not a finite number; {advice}")
 
 
 def _is_number(text: str) -> bool:
