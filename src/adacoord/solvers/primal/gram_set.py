@@ -283,8 +283,8 @@ class GramWorkingSet(Solver):
         x = self.point[members]
         moving = gram.diagonal() > CONSTANT * squares
         r = -self.u[members]
-        near = members.size * np.finfo(np.float32 if self.rough else np.float64).eps * squares
-        np.einsum("ii->i", gram)[:] += near
+        if not self.rough:  # a step too far is taken back there
+            np.einsum("ii->i", gram)[:] += members.size * np.finfo(np.float64).eps * squares
         q = r + gram @ x
         square = problem._mean(np.square(self.y)) + float(np.sum((q + r) * x))
         l1, l2, positive = problem.penalty.arguments
