@@ -224,10 +224,11 @@ class Matrix:
     def both(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(A x, A' v), as :meth:`dot` and :meth:`tdot` have them; of vectors, A is read once where
         it is beyond the cache."""
+        if self.nnz <= CACHED or x.ndim > 1 or self.by_columns or self.blocked or not x.any():
+            return self.dot(x), self.tdot(v)
         from ..kernels.rows import SHORT, both_products
 
-        long = self.nnz > CACHED and not (self.is_dense and self.shape[1] <= SHORT)
-        if x.ndim > 1 or not long or self.by_columns or self.blocked or not x.any():
+        if self.is_dense and self.shape[1] <= SHORT:
             return self.dot(x), self.tdot(v)
         x = np.ascontiguousarray(x, dtype=np.float64)
         v = np.ascontiguousarray(v, dtype=np.float64)

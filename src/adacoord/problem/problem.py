@@ -223,7 +223,7 @@ class Problem:
 
     def _shifted(self, z: np.ndarray, intercept: float | np.ndarray) -> np.ndarray:
         """z = A x, to which the intercept and the offset are added in place."""
-        if np.any(intercept):
+        if self.intercept or np.any(intercept):
             z += intercept
         if self.offset is not None:
             z += self.offset
@@ -454,8 +454,11 @@ class Problem:
         """A copy of ``y`` inside the domain of the conjugates."""
         if self.loss.simplex:
             return into_domain(y, self.b)
-        if endless(*self.loss._ends(self.b[:1])):
+        lo, hi = self._ends if self.n <= MANY else self.loss._ends(self.b[:1])
+        if endless(lo, hi):
             return y.copy()
+        if self.n <= MANY:
+            return np.minimum(np.maximum(y, lo), hi)
         out = np.empty(y.shape)
         for part in _parts(self.n):
             lo, hi = self.loss._ends(self.b[part])
