@@ -120,6 +120,8 @@ def rows(quick: bool):
         for loss in ("smooth_hinge", "hinge", "logistic"):
             yield f"{loss} {name}", load, loss, False, "auto"
             yield f"rounds {loss} {name}", load, loss, False, "dcd"
+            if loss != "hinge":
+                yield f"newton-cg {loss} {name}", load, loss, False, "newton-cg"
 
 
 class Measured(NamedTuple):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 import adacoord as ac
@@ -28,6 +29,31 @@ def test_solve(case, monkeypatch):
         assert np.array_equal(results[0].y, other.y)
         assert np.array_equal(results[0].intercept, other.intercept)
         assert results[0].history.gap.tolist() == other.history.gap.tolist()
+
+
+def text(loss):
+    """Sparse rows that are many for each column, as easy as text."""
+    rng, n, d, row = np.random.default_rng(2), 30_000, 4_000, 40
+    columns = np.minimum((d * rng.random((n, row)) ** 2.5).astype(np.int64), d - 1)
+    A = sparse.csr_matrix(
+        (rng.random(n * row) / row**0.5, columns.ravel(), np.arange(0, n * row + 1, row)),
+        shape=(n, d),
+    )
+    A.sum_duplicates()
+    z = A @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
+    return ac.Problem(A, np.where(z > 0, 1.0, -1.0), loss, l2=1.0 / n, intercept=True)
+
+
+def test_conjugate_gradients_take_the_place_of_dual_ascent():
+    """Where two threads are expected to end them sooner; rounds never do."""
+    problem = text("logistic")
+    one, two, four = (ac.solve(problem, n_jobs=n) for n in (1, 2, 4))
+    assert ac.solve(problem).solver == "acf" and one.solver == "newton-cg"
+    for other in (two, four):
+        assert np.array_equal(one.x, other.x) and np.array_equal(one.y, other.y)
+    serial, shared = (ac.solve(text("hinge"), tol=1e-3, n_jobs=n) for n in (None, 2))
+    assert serial.solver == shared.solver == "acf"
+    assert np.array_equal(serial.x, shared.x)
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])

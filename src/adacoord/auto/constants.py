@@ -78,6 +78,10 @@ WIDE_MOST_CLASSES, WIDE_MOST = 40.0, 90.0
 #: were taken, and 835 to more than 1,500; :mod:`adacoord.solvers.newton.interior`).
 INTERIOR_STEPS, PROGRAM_PASSES = 30.0, 1000.0
 
+#: The time of conjugate gradients on sparse blocks by two threads over that by the serial method
+#: (``python benchmarks/scale.py newton-cg``: .67 to .70, column ``alike``).
+SHARED = 0.67
+
 # ---- the rule -----------------------------------------------------------------------------------
 
 #: n l2 gamma/R^2 above which dual ascent takes few passes: smooth losses, losses with kinks

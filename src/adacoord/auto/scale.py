@@ -10,7 +10,8 @@ from __future__ import annotations
 from ..problem import Problem
 from ..solvers.newton.dual_proximal import COLUMNS
 from ..solvers.registry import Entry, by_columns, linear_program, newton_can, newton_cg_can
-from .rule import cg_time, newton_time
+from .constants import SHARED
+from .rule import cg_time, coordinate_time, newton_time
 
 #: Bytes of data below which one thread is as fast as several.
 WORTH = 2**22
@@ -63,7 +64,8 @@ def worth_blocks(problem: Problem, entry: Entry, named: bool) -> bool:
     for blocks.  Two forms are only for who asks for them by name: rounds of dual ascent, since
     shrinking and Newton steps of the serial method beat two threads of them, and working sets of
     sparse columns, whose Gram matrix is dense (20,000 x 3,000 of 60 entries a row, logistic, a
-    support of 2,300: 8 s for .2).
+    support of 2,300: 8 s for .2).  Where dual ascent is the serial method, it makes way for
+    conjugate gradients that two threads are expected to end sooner.
     """
     size = problem.matrix.nnz * problem.matrix.dtype.itemsize
     if size < WORTH:
@@ -73,5 +75,7 @@ def worth_blocks(problem: Problem, entry: Entry, named: bool) -> bool:
     if entry.in_blocks is None:
         return False
     form = entry.in_blocks.cls
-    sparse_sets = form == "BlockWorkingSet" and not problem.matrix.is_dense
-    return named or not (form == "DualRounds" or sparse_sets)
+    if form == "DualRounds" and not named:
+        can = problem.penalty.quadratic and newton_cg_can(problem)
+        return can and SHARED * cg_time(problem) < coordinate_time(problem)
+    return named or not (form == "BlockWorkingSet" and not problem.matrix.is_dense)
