@@ -105,7 +105,8 @@ def has_interior(problem: Problem) -> bool:
     x 2,000 115 -> 900)."""
     penalty, tall = problem.penalty, problem.d <= WIDE * problem.n
     kink = problem.loss.constants[1] == 0.0
-    return tall and kink and penalty.uniform and penalty.l1 > 0.0 and not penalty.positive
+    plain = penalty.uniform and not penalty.positive
+    return tall and kink and plain and bool(penalty.l1 > 0.0)
 
 
 class SmallNewton(Solver):

@@ -192,7 +192,7 @@ class WorkingSetDescent(ColumnDescent):
         """The gap over the columns that may be in the support, and the set to work on next."""
         problem, penalty = self.problem, self.problem.penalty
         repaired = problem._repaired(self._derivative())
-        pull = self._average(repaired)
+        pull = self._pulled(repaired)
         self.pull, (y, u) = pull, problem._scaled(repaired, pull)
         primal, dual = self._loss() + penalty.value(self.point), problem._dual(y, u)
         if dual > self.dual:
@@ -212,7 +212,7 @@ class WorkingSetDescent(ColumnDescent):
         self.phase, self.spent, self.models, self.most = MODEL, 0, 0, sweeps
         self.learning = False
 
-    def _average(self, y: np.ndarray) -> np.ndarray:
+    def _pulled(self, y: np.ndarray) -> np.ndarray:
         """u of the slopes on the columns ``left``.
 
         The others have been proved to be zero: the problem without them has the same P*, and what
