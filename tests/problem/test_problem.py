@@ -17,7 +17,7 @@ from scipy import optimize, sparse
 
 import adacoord as ac
 from adacoord import losses as ls
-from adacoord.problem import problem as problem_module
+from adacoord.problem import row_sums
 from adacoord.problem.null_model import null_value_with_intercept
 
 INF = math.inf
@@ -583,6 +583,6 @@ def test_many_rows_are_looked_at_in_parts(name, weighted, monkeypatch):
         return problem.primal(x), problem.dual(inside), *inside
 
     whole = values()
-    monkeypatch.setattr(problem_module, "MANY", 20)
-    monkeypatch.setattr(problem_module, "PART", 16)
+    monkeypatch.setattr(row_sums, "MANY", 20)
+    monkeypatch.setattr(row_sums, "PART", 16)
     assert values() == pytest.approx(whole, rel=1e-14)

@@ -19,7 +19,7 @@ are then taken for each class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,7 @@ from .posing import (
 from .reduction import Reduction, reduce_problem
 from .repair import balanced, endless, repaired
 from .rounding import SHARP, TOL, allowance
+from .row_sums import many, parts, sum_of, weighted_sum
 from .targets import SquaredTargets
 from .unpenalised import separates, stationarity
 
@@ -59,11 +60,6 @@ SIGNS = ("classification", "multiclass")
 
 #: Some last digits more: solvers sum in other orders, and x is to be 0 at l1_max for all of them.
 ABOVE = 1.0 + 2.0**-48
-#: Rows of which the losses are evaluated at a time where they are many: what is made on the way
-#: stays in the cache, and in memory that the process has (CPU ms of P, D and the domain of 245,057
-#: rows: logistic 2.5, 9.2, 4.4 -> .7, 1.4, .5; squared .13, .18, .04 -> .16, .23, .04; of 40,000
-#: rows the parts gain nothing).
-PART, MANY = 2**14, 2**16
 
 
 class Problem:
@@ -454,13 +450,13 @@ class Problem:
         """A copy of ``y`` inside the domain of the conjugates."""
         if self.loss.simplex:
             return into_domain(y, self.b)
-        lo, hi = self._ends if self.n <= MANY else self.loss._ends(self.b[:1])
+        lo, hi = self.loss._ends(self.b[:1]) if many(self.n) else self._ends
         if endless(lo, hi):
             return y.copy()
-        if self.n <= MANY:
+        if not many(self.n):
             return np.minimum(np.maximum(y, lo), hi)
         out = np.empty(y.shape)
-        for part in _parts(self.n):
+        for part in parts(self.n):
             lo, hi = self.loss._ends(self.b[part])
             np.minimum(np.maximum(y[part], lo), hi, out=out[part])
         return out
@@ -593,12 +589,12 @@ class Problem:
         return self.loss._ends(self.b)
 
     def _mean(self, values: np.ndarray) -> float:
-        return _weighted_sum(values, self.weights) / self.n
+        return weighted_sum(values, self.weights) / self.n
 
     def _mean_of(self, function: Callable, at: np.ndarray, b: np.ndarray) -> float:
         """The mean of ``function(at, b)``, by who works on the rows."""
         rows = (at, b) if self.weights is None else (at, b, self.weights)
-        return self.matrix.rowwise(_sum_of, function, rows=rows) / self.n
+        return self.matrix.rowwise(sum_of, function, rows=rows) / self.n
 
     def _check_intercept(self, intercept: float | np.ndarray) -> float | np.ndarray:
         if self.loss.blocks:
@@ -644,28 +640,3 @@ class Problem:
 
     def _classes(self) -> str:
         return f" and {self.n_classes} classes" if self._block else ""
-
-
-def _sum_of(
-    function: Callable, at: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
-) -> float:
-    if at.ndim > 1 or at.size <= MANY:
-        return _weighted_sum(function(at, b), weights)
-    values = np.empty(at.size)
-    for part in _parts(at.size):
-        values[part] = function(at[part], b[part])
-    return _weighted_sum(values, weights)
-
-
-def _parts(size: int) -> Iterator[slice]:
-    """Parts of vectors of which some stay in the cache."""
-    step = PART if size > MANY else max(size, 1)
-    return (slice(first, first + step) for first in range(0, size, step))
-
-
-def _weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> float:
-    """sum_i w_i v_i over the rows that have a weight: 0 * inf is not 0."""
-    if weights is None:
-        return float(values.sum())
-    kept = weights > 0.0
-    return float(np.sum(weights[kept] * values[kept]))

@@ -12,7 +12,6 @@ import numpy as np
 from .class_kernels import follow_class_rows, shift_rows, slope_rows
 from .kernels import (
     KNOWN,
-    KNOWN_DOMAINS,
     along_blocks,
     along_line,
     expand_rows,
@@ -57,7 +56,7 @@ class Scalars:
         A' of them may be than without the ends of the conjugates; the slopes, within these).
         """
         out, ends = np.empty_like(z), ()
-        if self.problem.loss.code not in KNOWN_DOMAINS:
+        if self.problem.loss.code not in KNOWN:
             ends = self.problem._ends  # which every look needs
             if np.ndim(ends[0]) == 0:
                 ends = self.problem._domain

@@ -149,15 +149,15 @@ def distance(a, b, times_a, times_b):
     return total
 
 
-#: Losses whose loop of :func:`follow_rows` knows the domain of the conjugates by itself.
-KNOWN_DOMAINS = LOGISTIC, POISSON, GAMMA
+#: Losses of which :func:`follow_rows` and :func:`follow_known` know the ends of the conjugates.
+KNOWN = LOGISTIC, POISSON, GAMMA
 
 
 def follow_rows(code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, out, *domain):
     """out = y + phi''(z) dz within ``domain``: the slopes that the expansion at z has at z + dz.
 
     y and bend are those of :func:`expand_rows`; ``domain`` are the ends of that of the conjugates,
-    which the loops of some losses do not read (:data:`KNOWN_DOMAINS`).
+    which the loops of some losses do not read (:data:`KNOWN`).
     Returns the sums of weight phi(z + dz) and of weight (phi(z + dz) + phi*(out) - out (z + dz)),
     which is 0 where out = phi'(z + dz), with what the ends have cut off; and how much that is.
     """
@@ -168,10 +168,6 @@ def follow_rows(code, alpha, epsilon, lo, hi, z, dz, b, weight, y, bend, out, *d
         return _follow_exponential(power, code == GAMMA, z, dz, b, weight, y, bend, out, *domain)
     law = others(code), code, alpha, epsilon, lo, hi
     return _follow(*law, z, dz, b, weight, y, bend, *domain, out)
-
-
-#: Losses of which :func:`follow_known` knows the ends of the conjugates.
-KNOWN = LOGISTIC, POISSON, GAMMA
 
 
 @jit(fastmath=FAST)
