@@ -26,7 +26,7 @@ SMALL_LASSO = 2**13
 #: more entries than LEAST, and of at most SQUARE times as many rows as columns or the reverse; with
 #: an l2 of at least STEEP mean squares of a column, of at most LEVEL times as many rows as columns,
 #: or of MANY columns, whose products are long (36 elastic nets, 8,000 x 450, 12,000 x 600, 10,000 x
-#: 800: geometric mean .64, the least .33, the most 1.4; of 280 to 350 columns .84 and 1.8; of 120
+#: 800: geometric mean .65, the least .33, the most 1.4; of 280 to 350 columns .85 and 1.8; of 120
 #: columns and fewer 1.35).
 #: Time of the one over that of the other on drawn tables up to 4e6 entries, l1_max/3 to /500: with
 #: such an l2, geometric means on four seeds .65, .44, .43, .49, the least .06, the most 2.8 (more
