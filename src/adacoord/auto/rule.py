@@ -199,8 +199,10 @@ def interior_pays(problem: Problem) -> bool:
     """Whether some tens of Gram matrices take less time than the passes of APDC with an l1."""
     n, d, nnz = problem.n, problem.d, problem.matrix.nnz
     dense = problem.matrix.is_dense
-    gram = BLAS_FLOP * n * d * (d + SHORT_ROWS) / 2.0 if dense else SPARSE_PAIR * nnz * nnz / n / 2
-    each = gram + BLAS_FLOP * d**3 / 3.0 + 3.0 * (PAIR if dense else SPARSE_PRODUCTS) * nnz
+    size = min(n, d)  # of the system, which is on the smaller side
+    pairs = nnz * nnz / max(n, d) / 2.0
+    gram = BLAS_FLOP * n * d * (size + SHORT_ROWS) / 2.0 if dense else SPARSE_PAIR * pairs
+    each = gram + BLAS_FLOP * size**3 / 3.0 + 3.0 * (PAIR if dense else SPARSE_PRODUCTS) * nnz
     passes = (APDC_DENSE if dense else APDC_SPARSE) * nnz + APDC_ROW * n
     return INTERIOR_STEPS * each <= PROGRAM_PASSES * passes
 

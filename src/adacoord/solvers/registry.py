@@ -419,11 +419,12 @@ def nonnegative_least_squares(problem: Problem) -> bool:
 
 
 def linear_program(problem: Problem) -> bool:
-    """A loss with one kink and l1 alone, and columns whose Gram matrix is not absurd."""
+    """A loss with one kink and l1 alone, and rows or columns whose Gram matrix is not absurd."""
     loss, penalty = problem.loss, problem.penalty
     one_kink = not loss.differentiable and loss.constants[1] == 0.0
     only_l1 = penalty.strong_convexity == 0.0 and penalty.has_threshold and not penalty.positive
-    return one_kink and only_l1 and not small(problem) and 8 * problem.d**2 <= LARGEST
+    size = problem.d if problem.matrix.blocked else min(problem.n, problem.d)
+    return one_kink and only_l1 and not small(problem) and 8 * size**2 <= LARGEST
 
 
 def lasso(problem: Problem) -> bool:

@@ -8,6 +8,7 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord.solvers.newton import interior, size
+from adacoord.solvers.newton.interior_systems import ByColumns, ByRows
 from adacoord.solvers.newton.program import solve_program
 from adacoord.solvers.registry import SOLVERS
 
@@ -125,3 +126,38 @@ def test_targets_in_any_unit():
             problem.matrix, unit * problem.b, "absolute", l1=problem.penalty.l1, intercept=True
         )
         assert ac.solve(scaled, "newton", tol=1e-8, max_passes=60).converged
+
+
+@pytest.mark.parametrize("system", [ByColumns, ByRows])
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("shape", [(20, 6), (6, 20)])
+def test_directions_solve_their_equations(system, storage, intercept, shape):
+    problem = pose("absolute", *shape, storage, intercept)
+    (n, d), rng = shape, np.random.default_rng(1)
+    A = problem.matrix.dense
+    B = np.block([[A, np.ones((n, 1))], [np.eye(d), np.zeros((d, 1))]])
+    if not intercept:
+        B = B[:, :-1]
+    q, xi, back = rng.exponential(1.0, n + d), rng.standard_normal(n + d), rng.standard_normal(d)
+    q[0] = 0.0  # a row without a weight
+    total = 0.7 if intercept else 0.0
+    made = system(problem)
+    made.factorise(q)
+    for refine in (False, True):
+        dx, dc, dv = made.direction(xi, (back, total), refine)
+        point = np.append(dx, dc) if intercept else dx
+        np.testing.assert_allclose(dv, q * (B @ point - xi), atol=1e-10)
+        np.testing.assert_allclose(B.T @ dv, -np.append(back, total)[: B.shape[1]], atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_auto_takes_it_for_wide_data(loss, storage):
+    problem = pose(loss, 50, 600, storage, share=0.05)
+    result = ac.solve(problem, tol=1e-9, max_passes=60)
+    assert result.converged and result.solver == "newton" and not result.history.switched
+    x, c, _ = solve_program(problem)
+    assert result.primal == pytest.approx(problem.primal(x, c), rel=1e-8)
+    slack = problem.penalty.l1 - np.abs(problem.average(result.y))
+    assert (result.x[slack > 1e-6 * problem.penalty.l1] == 0.0).all()

@@ -388,7 +388,7 @@ def test_a_start_of_classes_that_is_worse_than_zero_is_left():
 
 
 @pytest.mark.parametrize("loss", ["absolute", "quantile", "hinge"])
-@pytest.mark.parametrize("shape", [(60, 5), (25, 40)])
+@pytest.mark.parametrize("shape", [(60, 5), (25, 40), (10, 90)])
 @pytest.mark.parametrize("share", [2.0, 0.3, 0.01])
 def test_programs_end_in_the_vertex_without_highs(make_data, monkeypatch, loss, shape, share):
     p = problem(make_data, loss, *shape, l1=1.0, l2=0.0)
@@ -396,8 +396,9 @@ def test_programs_end_in_the_vertex_without_highs(make_data, monkeypatch, loss, 
     x, c, _ = program.solve_program(p)
     monkeypatch.setattr(program, "solve_program", None)
     r = solve(p, tol=1e-4, max_passes=100)
-    assert r.status == "converged" and r.relative_gap <= 1e-11
-    assert r.primal == pytest.approx(p.primal(x, c), rel=1e-11)
+    most = 1e-11 if shape[0] > shape[1] else 1e-9  # of a P that is nearly 0 where rows are few
+    assert r.status == "converged" and r.relative_gap <= most
+    assert r.primal == pytest.approx(p.primal(x, c), rel=most)
     slack = p.penalty.l1 - np.abs(p.average(r.y))
     assert (r.x[slack > 1e-6 * p.penalty.l1] == 0.0).all()
     if share > 1.0:

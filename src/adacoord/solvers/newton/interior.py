@@ -9,15 +9,17 @@ Program     |x_j| is such a loss, too, of a row e_j without an intercept.  With 
 
             whose multipliers are (x, c): b - B(x, c) = r - t, r, t >= 0 those of the bounds
 Step        of the conditions r (v - L) = mu, t (U - v) = mu: q = 1/(r/(v - L) + t/(U - v)),
-            (B' diag(q) B) d(x, c) = right side; predictor and corrector by the same factor
-            (Mehrotra 1992; for quantile regression Portnoy and Koenker 1997)
+            (B' diag(q) B) d(x, c) = right side, or the same on the side of the rows
+            (:mod:`.interior_systems`); predictor and corrector by the same factor (Mehrotra 1992;
+            for quantile regression Portnoy and Koenker 1997)
 Lengths     SHORT of the way to the bounds, of v and of the multipliers each
 A pass      is one iteration: the Gram matrix, its factor, and four products with A and A'
 Shown       ``estimate`` is the gap of the program; the monitor looks when that is small
 Stops       never: the monitor does.  ``stuck`` where rounding leaves no step
 
 6,000 x 50, quantile, l1_max/10 and /1000, to 1e-6: 19 and 16 iterations, .07 and .06 s, where APDC
-takes 835 passes (1.5 s) and more than 1,500.  10,000 x 50: .09 and .06 s, where HiGHS, which
+takes 835 passes (1.5 s) and more than 1,500.  Hinge, 800 x 3,000 sparse and 388 x 1,425: .15 s,
+where APDC is far from it after 1,000 passes.  10,000 x 50: .09 and .06 s, where HiGHS, which
 :mod:`.small` asks for a vertex, takes 7 and 15 (``benchmarks/race.py --models``).
 """
 
@@ -27,9 +29,8 @@ import math
 
 import numpy as np
 
-from ...linalg.cholesky import Cholesky
-from ...linalg.gram import weighted_gram
 from ..base import Solver, start_point
+from .interior_systems import smaller_side
 
 #: The share of the way to the nearest bound that a step goes.
 SHORT = 0.9995
@@ -71,8 +72,8 @@ class InteriorPoint(Solver):
         self.r, self.t = np.maximum(away, 0.0) + size, np.maximum(-away, 0.0) + size
         self.mu = self._complementarity(self.v, self.r, self.t)
         self.idle, self.estimate = 0, math.inf
-        pairs = n * d * (d + 1) if problem.matrix.is_dense else problem.matrix.nnz * d
-        self._cost = pairs // 2 + d**3 // 6 + 8 * problem.matrix.nnz
+        self.system = smaller_side(problem)
+        self._cost = self.system.cost + 8 * problem.matrix.nnz
 
     @property
     def x(self):
@@ -120,20 +121,13 @@ class InteriorPoint(Solver):
         below = np.where(live, self.v - self.low, 1.0)
         above = np.where(live, self.high - self.v, 1.0)
         q = np.where(live, 1.0 / (self.r / below + self.t / above), 0.0)
-        self._factorise(q)
+        self.system.factorise(q)
         away, back = self._away(), self._back(self.v)
         wrong = away - self.r + self.t
 
         def direction(at_r, at_t, refine):
             xi = wrong - at_r / below + self.r + at_t / above - self.t
-            gx, gc = self._back(q * xi)
-            dx, dc = self._solve(gx - back[0], gc - back[1])
-            dv = q * (self._times(dx, dc) - xi)
-            if refine:  # what is left of B'v costs the bound of the judge its share of l1
-                gx, gc = self._back(dv)
-                ex, ec = self._solve(-back[0] - gx, -back[1] - gc)
-                dv = dv + q * self._times(ex, ec)
-                dx, dc = dx + ex, dc + ec
+            dx, dc, dv = self.system.direction(xi, back, refine)
             dr = at_r / below - self.r - self.r / below * dv
             dt = at_t / above - self.t + self.t / above * dv
             return dx, dc, dv, np.where(live, dr, 0.0), np.where(live, dt, 0.0)
@@ -157,21 +151,6 @@ class InteriorPoint(Solver):
         self.idle = self.idle + 1 if idle else 0
         self.stuck = self.idle >= IDLE
         self._show((1.0 - along) * back[0])
-
-    def _factorise(self, q) -> None:
-        """B' diag(q) B, the intercept eliminated: columns are centred by q."""
-        matrix, n = self.problem.matrix, self.problem.n
-        self.mass = float(np.sum(q[:n]))
-        self.centre = matrix.tdot(q[:n]) / self.mass if self.problem.intercept else None
-        H = weighted_gram(matrix, q[:n], self.centre)
-        np.einsum("ii->i", H)[:] += q[n:]
-        self.factor = Cholesky(H)
-
-    def _solve(self, gx, gc) -> tuple[np.ndarray, float]:
-        if self.centre is None:
-            return self.factor.solve(gx), 0.0
-        dx = self.factor.solve(gx - self.centre * gc)
-        return dx, gc / self.mass - float(np.sum(self.centre * dx))
 
     def _lengths(self, below, above, dv, dr, dt) -> tuple[float, float]:
         """How far v, and how far the multipliers, may go."""

@@ -46,8 +46,6 @@ RUN_ON = 60
 #: Where an interior point is at its end, at what gap it is worth a look if it cannot go on, and its
 #: iterations, at most (10 to 21 are taken).
 CENTRED, NEAR, ITERATIONS = 1e-13, 1e-10, 60
-#: Columns for each row from which on HiGHS is faster.
-WIDE = 4
 #: A tol above this is little: points on the way are offered.  (The estimators' default asks for
 #: the solution.)
 LITTLE = 1e-4
@@ -101,12 +99,9 @@ def rounded(problem: Problem, mu: float, y: np.ndarray) -> tuple[Rounded, np.nda
 
 def has_interior(problem: Problem) -> bool:
     """Whether :mod:`.interior` takes it, in less time than HiGHS (absolute, quantile and hinge, CPU
-    ms: 690 x 26 35 -> 5, 5,000 x 50 920 -> 25, 300 x 300 120 -> 22, 250 x 1,000 380 -> 250, but 60
-    x 2,000 115 -> 900)."""
-    penalty, tall = problem.penalty, problem.d <= WIDE * problem.n
-    kink = problem.loss.constants[1] == 0.0
-    plain = penalty.uniform and not penalty.positive
-    return tall and kink and plain and bool(penalty.l1 > 0.0)
+    ms: 690 x 26 35 -> 5, 5,000 x 50 920 -> 25, 300 x 300 120 -> 22, 60 x 2,000 115 -> 12)."""
+    penalty, kink = problem.penalty, problem.loss.constants[1] == 0.0
+    return kink and penalty.uniform and not penalty.positive and bool(penalty.l1 > 0.0)
 
 
 class SmallNewton(Solver):
