@@ -414,6 +414,16 @@ def test_programs_go_to_highs_where_the_interior_point_is_stuck(make_data, monke
     assert r.primal == pytest.approx(best.primal, rel=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(60, 5), (20, 40)])
+def test_programs_of_columns_far_from_zero(make_data, monkeypatch, shape):
+    near = problem(make_data, "absolute", *shape, l1=0.05, l2=0.0)
+    far = ac.Problem(near.matrix.dense + 1e6, near.b, "absolute", l1=0.05, intercept=True)
+    monkeypatch.setattr(program, "solve_program", None)
+    found = [solve(p, tol=1e-6, max_passes=60) for p in (near, far)]
+    assert all(r.status == "converged" for r in found)
+    np.testing.assert_allclose(found[1].x, found[0].x, atol=1e-6)
+
+
 def test_programs_in_pieces(make_data):
     p = problem(make_data, "quantile", l1=0.05, l2=0.0)
     rng = np.random.Generator(np.random.PCG64(0))

@@ -45,7 +45,7 @@ TOLERANCES = (1e-6, 1e-8, 1e-10)
 RUN_ON = 60
 #: Where an interior point is at its end, at what gap it is worth a look if it cannot go on, and its
 #: iterations, at most (10 to 21 are taken).
-CENTRED, NEAR, ITERATIONS = 1e-13, 1e-10, 60
+CENTRED, NEAR, ITERATIONS = 1e-13, 1e-10, 40
 #: A tol above this is little: points on the way are offered.  (The estimators' default asks for
 #: the solution.)
 LITTLE = 1e-4
@@ -304,7 +304,9 @@ class SmallNewton(Solver):
         inner = self.inner
         if inner.estimate <= CENTRED or inner.stuck or inner.passes >= ITERATIONS:
             if inner.estimate <= NEAR:
-                self._move_to(inner)
+                x = inner.x
+                c = inner.intercept - float(self._centre @ x)
+                self._move_to(Point(x, c, inner.y))
                 self.estimate = 0.0
             self._leave(PROGRAM)
 
@@ -358,7 +360,8 @@ class SmallNewton(Solver):
         if self.stage == INTERIOR:
             from .interior import InteriorPoint
 
-            return InteriorPoint(self.problem, self.rng, self._base())
+            c = self.base_c + float(self._centre @ self.base_x)
+            return InteriorPoint(self._centred, self.rng, Point(self.base_x, c, self.base_y))
         from ..primal.working_set import WorkingSetDescent
 
         problem = self.problem
@@ -386,6 +389,30 @@ class SmallNewton(Solver):
     @cached_property
     def _active_set(self) -> ActiveSet:
         return ActiveSet(self.problem)
+
+    @cached_property
+    def _centre(self) -> np.ndarray:
+        """What is taken off the columns for the interior point: it changes the intercept alone."""
+        matrix = self.problem.matrix
+        if not (self.problem.intercept and matrix.is_dense):
+            return np.zeros(self.problem.d)
+        return matrix.dense.mean(axis=0, dtype=np.float64)
+
+    @cached_property
+    def _centred(self) -> Problem:
+        """The problem with these columns: of means of 10^6 products would leave ten digits."""
+        problem = self.problem
+        if not self._centre.any():
+            return problem
+        return Problem(
+            problem.matrix.dense - self._centre,
+            problem.b,
+            problem.loss,
+            l1=problem.penalty.l1,
+            intercept=True,
+            sample_weight=problem.weights,
+            offset=problem.offset,
+        )
 
     def _base(self) -> Point:
         return Point(self.base_x, self.base_c, self.base_y)
