@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import adacoord as ac
-from adacoord.solvers.newton import interior, size
+from adacoord.solvers.newton import interior, interior_systems, size
 from adacoord.solvers.newton.interior_systems import ByColumns, ByRows
 from adacoord.solvers.newton.program import solve_program
 from adacoord.solvers.registry import SOLVERS
@@ -132,7 +132,9 @@ def test_targets_in_any_unit():
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("shape", [(20, 6), (6, 20)])
-def test_directions_solve_their_equations(system, storage, intercept, shape):
+def test_directions_solve_their_equations(system, storage, intercept, shape, monkeypatch):
+    monkeypatch.setattr(interior_systems, "BLOCK", 1)
+    monkeypatch.setattr(interior_systems, "NARROW", 7)  # columns of a block
     problem = pose("absolute", *shape, storage, intercept)
     (n, d), rng = shape, np.random.default_rng(1)
     A = problem.matrix.dense

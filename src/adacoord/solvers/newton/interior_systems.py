@@ -19,6 +19,9 @@ from ...linalg.cholesky import Cholesky
 from ...linalg.gram import weighted_gram
 from ...problem import Problem
 
+#: Entries of a block of dense columns (2 MB), and columns of one at least.
+BLOCK, NARROW = 2**18, 256
+
 
 def smaller_side(problem: Problem):
     """The system of ``problem``."""
@@ -92,12 +95,16 @@ class ByRows:
 
     def _kernel(self, F: np.ndarray) -> np.ndarray:
         """A_c diag(F) A_c' of the centred data."""
-        m = self.matrix
+        m, (n, d) = self.matrix, self.matrix.shape
+        K = np.zeros((n, n))
         if m.is_dense:
-            rows = as_scipy(m) - self.centre
-            rows *= np.sqrt(F)
-            return rows @ rows.T
-        K = np.zeros((m.shape[0], m.shape[0]))
+            A, root, step = as_scipy(m), np.sqrt(F), max(BLOCK // n, NARROW)
+            for first in range(0, d, step):
+                part = slice(first, first + step)
+                block = A[:, part] - self.centre[part]
+                block *= root[part]
+                K += block @ block.T
+            return K
         sparse_gram(*m.columns.arrays, F, K)
         if self.centre.any():
             across = m.dot(F * self.centre)
