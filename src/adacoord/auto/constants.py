@@ -74,9 +74,11 @@ EASY_PASSES, PASSES_PER_ROOT, WIDE_PASSES_PER_ROOT = 10.0, 3.0, 0.5
 #: kinks).
 WIDE_MOST_CLASSES, WIDE_MOST = 40.0, 90.0
 
-#: Iterations of an interior point, and passes of APDC, on kinks with l1 alone (to 1e-6 16 to 28
-#: were taken, and 835 to more than 1,500; :mod:`adacoord.solvers.newton.interior`).
-INTERIOR_STEPS, PROGRAM_PASSES = 30.0, 1000.0
+#: Iterations of an interior point, and passes of APDC, on kinks with l1 alone (to 1e-6 13 to 28
+#: were taken, and 45 to more than 3,000, where it stood at 1e-3 to 6e-5: hinge on text of 1,000 x
+#: 5,000 at l1_max/5 and /50, .19 and .21 s against .15 and more than 2.2; at 6,000 x 50 dense 835
+#: to more than 1,500; :mod:`adacoord.solvers.newton.interior`).
+INTERIOR_STEPS, PROGRAM_PASSES = 20.0, 2000.0
 
 #: The time of conjugate gradients on sparse blocks by two threads over that by the serial method
 #: (``python benchmarks/scale.py newton-cg``: .67 to .70, column ``alike``).

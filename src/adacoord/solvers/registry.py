@@ -534,7 +534,8 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
             f'solver="{instead}", or a smooth loss such as "smooth_hinge"'
         )
-    if name == "newton" and not (small(problem) or entry.extended) and too_large(problem):
+    fits_anyway = small(problem) or entry.extended or linear_program(problem)
+    if name == "newton" and not fits_anyway and too_large(problem):
         size = system_size(problem)
         remedy = (
             'use solver="auto"'
