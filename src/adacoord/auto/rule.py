@@ -140,6 +140,8 @@ def choose(problem: Problem) -> str:
         return "newton-cg" if cg_is_faster(problem) else "newton"
     if nonnegative_least_squares(problem):
         return "newton"
+    if small(problem) and lasso(problem):  # on columns to rounding, where dual ascent ends at tol
+        return "acf"
     if linear_program(problem) and interior_pays(problem):
         return "newton"
     little = problem.n * problem.d <= SMALL and not problem.has_certificate
