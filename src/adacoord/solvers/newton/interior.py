@@ -30,7 +30,7 @@ import math
 import numpy as np
 
 from ..base import Solver, start_point
-from .interior_systems import smaller_side
+from .interior_systems import back_of, smaller_side, times
 
 #: The share of the way to the nearest bound that a step goes.
 SHORT = 0.9995
@@ -93,21 +93,11 @@ class InteriorPoint(Solver):
             self._iterate()
             self.operations += self._cost
 
-    # ---- B and what is measured by it -----------------------------------------------------------
-
-    def _times(self, x, c) -> np.ndarray:
-        """B (x, c)."""
-        return np.concatenate([self.problem.matrix.dot(x) + c, x])
-
-    def _back(self, v) -> tuple[np.ndarray, float]:
-        """B'v."""
-        n = self.problem.n
-        total = float(np.sum(v[:n])) if self.problem.intercept else 0.0
-        return self.problem.matrix.tdot(v[:n]) + v[n:], total
+    # ---- what is measured -----------------------------------------------------------------------
 
     def _away(self) -> np.ndarray:
         """b - B (x, c)."""
-        return self.b - self._times(self.point, self.c)
+        return self.b - times(self.problem, self.point, self.c)
 
     def _complementarity(self, v, r, t) -> float:
         live = self.live
@@ -122,7 +112,7 @@ class InteriorPoint(Solver):
         above = np.where(live, self.high - self.v, 1.0)
         q = np.where(live, 1.0 / (self.r / below + self.t / above), 0.0)
         self.system.factorise(q)
-        away, back = self._away(), self._back(self.v)
+        away, back = self._away(), back_of(self.problem, self.v)
         wrong = away - self.r + self.t
 
         def direction(at_r, at_t, refine):

@@ -23,6 +23,18 @@ from ...problem import Problem
 BLOCK, NARROW = 2**18, 256
 
 
+def times(problem: Problem, x: np.ndarray, c: float) -> np.ndarray:
+    """B (x, c)."""
+    return np.concatenate([problem.matrix.dot(x) + c, x])
+
+
+def back_of(problem: Problem, v: np.ndarray) -> tuple[np.ndarray, float]:
+    """B'v."""
+    n = problem.n
+    total = float(np.sum(v[:n])) if problem.intercept else 0.0
+    return problem.matrix.tdot(v[:n]) + v[n:], total
+
+
 def smaller_side(problem: Problem):
     """The system of ``problem``."""
     rows = problem.n < problem.d and not problem.matrix.blocked
@@ -47,23 +59,15 @@ class ByColumns:
         self.factor = Cholesky(H)
 
     def direction(self, xi, back, refine: bool) -> tuple[np.ndarray, float, np.ndarray]:
-        gx, gc = self._back(self.q * xi)
+        gx, gc = back_of(self.problem, self.q * xi)
         dx, dc = self._solve(gx - back[0], gc - back[1])
-        dv = self.q * (self._times(dx, dc) - xi)
+        dv = self.q * (times(self.problem, dx, dc) - xi)
         if refine:  # what is left of B'v costs the bound of the judge its share of l1
-            gx, gc = self._back(dv)
+            gx, gc = back_of(self.problem, dv)
             ex, ec = self._solve(-back[0] - gx, -back[1] - gc)
-            dv = dv + self.q * self._times(ex, ec)
+            dv = dv + self.q * times(self.problem, ex, ec)
             dx, dc = dx + ex, dc + ec
         return dx, dc, dv
-
-    def _times(self, x, c) -> np.ndarray:
-        return np.concatenate([self.matrix.dot(x) + c, x])
-
-    def _back(self, v) -> tuple[np.ndarray, float]:
-        n = self.problem.n
-        total = float(np.sum(v[:n])) if self.problem.intercept else 0.0
-        return self.matrix.tdot(v[:n]) + v[n:], total
 
     def _solve(self, gx, gc) -> tuple[np.ndarray, float]:
         if self.centre is None:
