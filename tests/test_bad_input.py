@@ -383,10 +383,15 @@ def test_odd_options_work(name, options):
 
 
 @pytest.mark.parametrize(
-    ("solver", "loss"), [("auto", "hinge"), ("spdc", "squared"), ("dcd", "squared")]
+    ("solver", "loss", "message"),
+    [
+        ("spdc", "squared", r"l1=0.0 and l2=0.0: .*no duality gap.*l2=1e-8"),
+        ("dcd", "squared", r"l1=0.0 and l2=0.0: .*no duality gap.*l2=1e-8"),
+        ("apdc", "hinge", r'l1=0.0 and l2=0.0: solver="apdc" needs .*solver="newton".*l2=1e-8'),
+    ],
 )
-def test_no_penalty(solver, loss):
-    with pytest.raises(ValueError, match=r"l1=0.0 and l2=0.0: .*no duality gap.*l2=1e-8"):
+def test_no_penalty(solver, loss, message):
+    with pytest.raises(ValueError, match=message):
         ac.solve(ac.Problem(A, B, loss), solver)
 
 

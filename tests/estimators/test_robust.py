@@ -48,10 +48,14 @@ def test_quantiles(quantile, alpha, storage, weighted, fit_intercept):
     assert mine.relative_gap_ <= 1e-9
 
 
-def test_no_penalty_gets_a_sentence():
+@pytest.mark.parametrize("quantile", [0.5, 0.8])
+def test_no_penalty(quantile):
     X, y, _ = make()
-    with pytest.raises(ValueError, match=r"^alpha=0: without a penalty .* such as alpha=1e-8"):
-        ac.QuantileRegressor(alpha=0).fit(X, y)
+    model = ac.QuantileRegressor(quantile=quantile, alpha=0.0, tol=1e-8).fit(X, y)
+    other = sk.QuantileRegressor(quantile=quantile, alpha=0.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-6)
+    assert model.intercept_ == pytest.approx(other.intercept_, abs=1e-6)
+    assert model.relative_gap_ <= 1e-8
 
 
 @pytest.mark.slow

@@ -77,8 +77,11 @@ WIDE_MOST_CLASSES, WIDE_MOST = 40.0, 90.0
 #: Iterations of an interior point, and passes of APDC, on kinks with l1 alone (to 1e-6 13 to 28
 #: were taken, and 45 to more than 3,000, where it stood at 1e-3 to 6e-5: hinge on text of 1,000 x
 #: 5,000 at l1_max/5 and /50, .19 and .21 s against .15 and more than 2.2; at 6,000 x 50 dense 835
-#: to more than 1,500; :mod:`adacoord.solvers.newton.interior`).
-INTERIOR_STEPS, PROGRAM_PASSES = 20.0, 2000.0
+#: to more than 1,500; :mod:`adacoord.solvers.newton.interior`); with an l2 besides, for each root
+#: of kappa where rows are as many as columns (tables from 500 x 20 to 20,000 x 2,000, l2/l1 from
+#: .01 to 100: 9 to more than 1,000).  A multiply-add of a factor of 1,500 rows and more.
+INTERIOR_STEPS, PROGRAM_PASSES, PROGRAM_PER_ROOT = 20.0, 2000.0, 25.0
+LARGE_FLOP = 0.035
 
 #: The time of conjugate gradients on sparse blocks by two threads over that by the serial method
 #: (``python benchmarks/scale.py newton-cg``: .67 to .70, column ``alike``).

@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING
 
 from ..problem import Problem
 from ..solvers.newton.size import MOST_COLUMNS, newton_on_classes, small
-from ..solvers.registry import SOLVERS, Entry, admit, newton_can, newton_cg_can
+from ..solvers.registry import SOLVERS, Entry, admit, extended, newton_can, newton_cg_can
 from .constants import (
     ACF_DENSE,
     ACF_SPARSE,
@@ -130,10 +130,10 @@ def fallback(
     """
     if not problem.has_certificate or problem.matrix.blocked:
         return None
-    if first.extended:
-        return _from_class_columns(problem, first, make, named)
     if first.cls in ("SmallNewton", "InteriorPoint"):  # which say themselves when they are stuck
         return _from_small(problem, first, make, named)
+    if first.extended:
+        return _from_class_columns(problem, first, make, named)
     if named:
         return None
     second = alternative(problem, first)
@@ -164,6 +164,8 @@ def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback |
         return None
 
     def other(start):
+        if extended(problem):  # afresh: where an interior point is stuck its y leads astray
+            return make(SOLVERS["newton"].bounded, None), "newton"
         if not larger:
             name = choose_large(problem)
             return make(SOLVERS[name].variant(problem), start), name

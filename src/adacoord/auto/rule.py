@@ -23,9 +23,9 @@ from ..solvers.registry import (
     classes_by_columns,
     extended,
     joint,
+    kinked_program,
     lasso,
     lbfgs_can,
-    linear_program,
     newton_can,
     newton_cg_can,
     nonnegative_least_squares,
@@ -38,6 +38,7 @@ from .constants import (
     ACF_ROW,
     ACF_SPARSE,
     APDC_DENSE,
+    APDC_FIRST,
     APDC_ROW,
     APDC_SPARSE,
     BADLY_CONDITIONED,
@@ -59,6 +60,7 @@ from .constants import (
     ITERATIONS,
     KINK_SHARE,
     KINK_STEPS,
+    LARGE_FLOP,
     LITTLE,
     MEET_CLASSIFICATION,
     MEET_REGRESSION,
@@ -66,6 +68,7 @@ from .constants import (
     PAIR,
     PASSES_PER_ROOT,
     PROGRAM_PASSES,
+    PROGRAM_PER_ROOT,
     QUASI_CALLS,
     QUASI_CLASS,
     QUASI_FIRST,
@@ -142,7 +145,7 @@ def choose(problem: Problem) -> str:
         return "newton"
     if small(problem) and lasso(problem):  # on columns to rounding, where dual ascent ends at tol
         return "acf"
-    if linear_program(problem) and interior_pays(problem):
+    if kinked_program(problem) and interior_pays(problem):
         return "newton"
     little = problem.n * problem.d <= SMALL and not problem.has_certificate
     if (little or small_classes(problem)) and newton_can(problem):  # to the last digit, too
@@ -204,9 +207,11 @@ def interior_pays(problem: Problem) -> bool:
     size = min(n, d)  # of the system, which is on the smaller side
     pairs = nnz * nnz / max(n, d) / 2.0
     gram = BLAS_FLOP * n * d * (size + SHORT_ROWS) / 2.0 if dense else SPARSE_PAIR * pairs
-    each = gram + BLAS_FLOP * size**3 / 3.0 + 3.0 * (PAIR if dense else SPARSE_PRODUCTS) * nnz
-    passes = (APDC_DENSE if dense else APDC_SPARSE) * nnz + APDC_ROW * n
-    return INTERIOR_STEPS * each <= PROGRAM_PASSES * passes
+    products = 3.0 * (PAIR if dense else SPARSE_PRODUCTS) * nnz
+    each = gram + LARGE_FLOP * size**3 / 3.0 + products + CALLS
+    a_pass = (APDC_DENSE if dense else APDC_SPARSE) * nnz + APDC_ROW * n
+    passes = APDC_FIRST + PROGRAM_PER_ROOT * kappa(problem) ** 0.5 * (d / n) ** 0.25
+    return INTERIOR_STEPS * each <= min(passes, PROGRAM_PASSES) * a_pass
 
 
 def conditioning(problem: Problem) -> float:

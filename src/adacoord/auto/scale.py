@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..problem import Problem
 from ..solvers.newton.dual_proximal import COLUMNS
-from ..solvers.registry import Entry, by_columns, linear_program, newton_can, newton_cg_can
+from ..solvers.registry import Entry, by_columns, kinked_program, newton_can, newton_cg_can
 from .constants import SHARED
 from .rule import cg_time, coordinate_time, newton_time
 
@@ -29,7 +29,7 @@ def choose_blocks(problem: Problem) -> str:
     if not penalty.quadratic:
         if by_columns(problem):
             return "acf"
-        if linear_program(problem):
+        if kinked_program(problem):
             return "newton"
         if penalty.strong_convexity > 0.0 and not loss.blocks:
             return "dcd"

@@ -69,6 +69,11 @@ class ColumnPenalty:
         return not self.has_threshold and not self.bounded
 
     @property
+    def absent(self) -> bool:
+        """g = 0."""
+        return self.quadratic and not (self.l2 > 0.0).any()
+
+    @property
     def bounded(self) -> bool:
         """Some x_j has an end."""
         return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())

@@ -71,12 +71,25 @@ def column_penalty(
     sizes, blocks = partial(_column_sizes, problem), problem.loss.blocks
     penalty = as_penalty(l1, l2, positive, lower, upper, problem.d, sizes, blocks)
     check_penalty(penalty)
+    penalty = within_a_box(problem, penalty)
     if problem.matrix.blocked and not penalty.uniform:
         raise ValueError(
             f"{penalty.words}: data in blocks of rows take one l1 and one l2 for all columns, "
             "and no bounds but positive=True; give the data as one array"
         )
     return penalty
+
+
+def within_a_box(problem: Problem, penalty: Penalty | ColumnPenalty) -> Penalty | ColumnPenalty:
+    """The penalty; with kinks and none, that of columns which all go without.
+
+    Such a P is no smooth one, whose slope would say how near the optimum is, but a linear program:
+    solved as such, with the certificate of a box (:mod:`.column_penalty`).
+    """
+    if penalty.coercive or problem.loss.differentiable or problem.matrix.blocked:
+        return penalty
+    zero, _, lower, upper = penalty.by_column(problem.d)
+    return ColumnPenalty(zero, zero, lower, upper, _column_sizes(problem))
 
 
 def _column_sizes(problem: Problem) -> np.ndarray:

@@ -47,6 +47,7 @@ from .posing import (
     group_penalty,
     is_one,
     is_zero,
+    within_a_box,
 )
 from .reduction import Reduction, reduce_problem
 from .repair import balanced, endless, repaired
@@ -128,10 +129,10 @@ class Problem:
         positive = check_flag(positive, "positive")
         # the plain kind is checked before the data are looked at, and made in no time
         grouped = groups is not None or group_weights is not None or not is_zero(l21)
-        plain = lower is None and upper is None and is_one(l1) and is_one(l2) and not grouped
-        if plain:
-            self.penalty: AnyPenalty = Penalty(l1, l2, positive)
-            check_penalty(self.penalty)
+        plain = None
+        if lower is None and upper is None and is_one(l1) and is_one(l2) and not grouped:
+            plain = Penalty(l1, l2, positive)
+            check_penalty(plain)
         self.matrix, b, sample_weight = as_data(A, b, sample_weight)
         self.n, self.d = self.matrix.shape
         if self.loss.name == "squared" and np.ndim(b) == 2 and np.shape(b)[1] > 1:
@@ -155,8 +156,10 @@ class Problem:
                 raise ValueError(
                     "groups: groups of columns take no bounds; leave positive, lower and upper out"
                 )
-            self.penalty = group_penalty(self, groups, group_weights, l21, l1, l2)
-        elif not plain:
+            self.penalty: AnyPenalty = group_penalty(self, groups, group_weights, l21, l1, l2)
+        elif plain is not None:
+            self.penalty = within_a_box(self, plain)
+        else:
             self.penalty = column_penalty(self, l1, l2, positive, lower, upper)
         self._reduced: Reduction | None = None
 
@@ -184,6 +187,7 @@ class Problem:
             first, second = p.l1 if l1 is None else l1, p.l2 if l2 is None else l2
             other.penalty = Penalty(first, second, p.positive)
             check_penalty(other.penalty)
+            other.penalty = within_a_box(other, other.penalty)
             return other
         kept = p.by_column(self.d)
         l1, l2 = kept[0] if l1 is None else l1, kept[1] if l2 is None else l2

@@ -11,6 +11,8 @@ from importlib import import_module
 
 from ..linalg.moments import fits
 from ..problem import Problem
+from ..problem.column_penalty import ColumnPenalty
+from ..problem.group_penalty import GroupPenalty
 from .newton.size import LARGEST, small, system_size, too_large
 
 #: Matrices of the size of the set that its Gram matrix takes: sums, that of centred columns, its
@@ -45,8 +47,8 @@ class Entry:
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
     ``columns`` takes its place where there is an l1 and a loss with a continuous slope, ``small``
     where the data are small, ``kinked`` for losses without a continuous slope, ``program`` for
-    those of them with l1 alone that make a linear program, ``nonnegative`` for least squares with
-    x >= 0 and no penalty, ``gram`` for least squares on dense data whose Gram matrix fits,
+    those of them with more than an l2 (:func:`kinked_program`), ``nonnegative`` for least squares
+    with x >= 0 and no penalty, ``gram`` for least squares on dense data whose Gram matrix fits,
     ``tall`` for log links on dense data of few columns,
     ``classes`` for losses of several numbers a row, ``bounded`` where columns have weights or
     bounds of their own or margins have an offset (:func:`extended`); ``row_blocks`` says whether it
@@ -102,14 +104,14 @@ class Entry:
             return self.class_columns
         if problem.penalty.grouped:
             return self.groups or self
+        if self.program is not None and kinked_program(problem):
+            return self.program
         if extended(problem):
             return self.bounded or self
         if self.small is not None and small(problem):
             return self.small
         if self.nonnegative is not None and nonnegative_least_squares(problem):
             return self.nonnegative
-        if self.program is not None and linear_program(problem):
-            return self.program
         if self.kinked is not None and not problem.loss.differentiable:
             return self.kinked
         if self.classes is not None and problem.loss.blocks:
@@ -292,10 +294,11 @@ SOLVERS: dict[str, Entry] = {
             ),
             program=Entry(
                 "newton",
-                "interior point of the linear program of kinks and l1",
+                "interior point of the program of kinks, l1 and bounds",
                 "newton.interior",
                 "InteriorPoint",
                 row_blocks=True,
+                extended=True,
             ),
             bounded=Entry(
                 "newton",
@@ -418,13 +421,18 @@ def nonnegative_least_squares(problem: Problem) -> bool:
     )
 
 
-def linear_program(problem: Problem) -> bool:
-    """A loss with one kink and l1 alone, and rows or columns whose Gram matrix is not absurd."""
-    loss, penalty = problem.loss, problem.penalty
-    one_kink = not loss.differentiable and loss.constants[1] == 0.0
-    only_l1 = penalty.strong_convexity == 0.0 and penalty.has_threshold and not penalty.positive
-    size = problem.d if problem.matrix.blocked else min(problem.n, problem.d)
-    return one_kink and only_l1 and not small(problem) and 8 * size**2 <= LARGEST
+def kinked_program(problem: Problem) -> bool:
+    """A loss with kinks and more than one l2: a program for an interior point, of rows or columns
+    whose Gram matrix is not absurd.  (A column whose bounds meet has no inside.)"""
+    penalty, further = problem.penalty, extended(problem)
+    if isinstance(penalty, GroupPenalty) or problem.loss.differentiable:
+        return False
+    if not further and (penalty.quadratic or small(problem)):
+        return False
+    _, _, lower, upper = penalty.by_column(1 if penalty.uniform else problem.d)
+    by_rows = penalty.uniform and not problem.matrix.blocked
+    size = min(problem.n, problem.d) if by_rows else problem.d
+    return 8 * size**2 <= LARGEST and not bool((lower == upper).any())
 
 
 def lasso(problem: Problem) -> bool:
@@ -512,6 +520,11 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
             f'{seen}: solver="{name}" takes no groups of coefficients; use solver="acf", or "auto"'
         )
     if extended(problem) and not entry.extended:
+        if isinstance(penalty, ColumnPenalty) and penalty.absent:  # kinks, within a box
+            raise ValueError(
+                f'l1=0.0 and l2=0.0: solver="{name}" needs a penalty; use '
+                f'solver="{able_to_extend(problem)}", or a small penalty such as l2=1e-8'
+            )
         seen = problem.penalty.words if not problem.penalty.uniform else "offset"
         raise ValueError(
             f'{seen}: solver="{name}" takes no weights or bounds of single columns, and no offset '
@@ -534,7 +547,7 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
             f'solver="{instead}", or a smooth loss such as "smooth_hinge"'
         )
-    fits_anyway = small(problem) or entry.extended or linear_program(problem)
+    fits_anyway = small(problem) or entry.extended or kinked_program(problem)
     if name == "newton" and not fits_anyway and too_large(problem):
         size = system_size(problem)
         remedy = (

@@ -1,4 +1,4 @@
-"""The interior point for kinks and l1: the optimum of HiGHS, and a certificate of the judge's."""
+"""The interior point for kinks: the optima of HiGHS and Clarabel, and the judge's certificate."""
 
 from __future__ import annotations
 
@@ -60,6 +60,56 @@ def test_more_columns_than_rows(loss, share):
         np.testing.assert_allclose(result.x, 0.0, atol=1e-6)
 
 
+FURTHER = (
+    {"l1": 0.02, "l2": 0.05},
+    {"l1": 0.02, "positive": True},
+    {"l2": 0.05, "positive": True},
+    {"l2": 0.01, "lower": -0.1, "upper": 0.25},
+    {"l1": 0.02, "lower": [-0.1] * 3 + [-np.inf] * 5, "upper": [np.inf, 0.0] * 4},
+    {},
+)
+
+
+@pytest.mark.parametrize("loss", (*LOSSES, ac.losses.EpsilonInsensitive(0.3)), ids=str)
+@pytest.mark.parametrize("penalty", FURTHER, ids=str)
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.filterwarnings("ignore:.* all of it rounding")  # of rows that are all met
+def test_the_optimum_of_clarabel(loss, penalty, wide):
+    cvxpy = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(2)
+    n, d = (6, 8) if wide else (90, 8)
+    A = rng.standard_normal((n, d))
+    b = A @ rng.standard_normal(d) + rng.standard_normal(n)
+    b = np.where(b > 0.0, 1.0, -1.0) if loss == "hinge" else b
+    problem = ac.Problem(A, b, loss, intercept=True, **penalty)
+    assert SOLVERS["newton"].variant(problem).cls == "InteriorPoint"
+    result = ac.solve(problem, "newton", tol=1e-8, max_passes=100)
+    x, c = cvxpy.Variable(d), cvxpy.Variable()
+    z = A @ x + c
+    epsilon = problem.loss.constants[1]
+    low, high = (end[0] for end in problem._domain) if loss != "hinge" else (0.0, 1.0)
+    r = cvxpy.multiply(-b, z) + 1.0 if loss == "hinge" else z - b
+    losses = cvxpy.maximum(high * (r - epsilon), low * (r + epsilon), 0.0)
+    l1, l2, lower, upper = problem.penalty.by_column(d)
+    value = cvxpy.sum(losses) / n + l1 @ cvxpy.abs(x) + 0.5 * l2 @ cvxpy.square(x)
+    held = [x[j] >= lower[j] for j in range(d) if np.isfinite(lower[j])]
+    held += [x[j] <= upper[j] for j in range(d) if np.isfinite(upper[j])]
+    best = cvxpy.Problem(cvxpy.Minimize(value), held).solve(solver="CLARABEL")
+    assert result.primal == pytest.approx(best, abs=1e-6 * problem.primal(np.zeros(d)))
+    assert result.dual <= best + 1e-7 * abs(best) + 1e-9
+    assert result.converged or best < 1e-7
+
+
+def test_weights_of_twelve_decades():
+    """Where all multipliers began with the same size it was stuck after four iterations."""
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((60, 8))
+    b = A @ np.ones(8) + rng.standard_normal(60)
+    problem = ac.Problem(A, b, "absolute", l1=0.1, sample_weight=10.0 ** rng.uniform(-6, 6, 60))
+    result = ac.solve(problem, "newton", tol=1e-8, max_passes=60)
+    assert result.converged and result.history.switched is None
+
+
 def test_a_run_is_the_same_in_pieces():
     problem = pose("absolute")
     rng = np.random.Generator(np.random.PCG64(0))
@@ -88,16 +138,21 @@ def test_what_it_says_of_its_gap_is_what_the_judge_finds():
     np.testing.assert_allclose(estimates[late], gaps[late], rtol=0.5)
 
 
-def test_one_kink_and_l1_alone():
+def test_kinks_and_more_than_an_l2():
     A, b = np.random.default_rng(0).standard_normal((50, 3)), np.arange(50.0)
-    for loss, penalty in (
-        ("epsilon_insensitive", {"l1": 0.1}),
-        ("absolute", {"l1": 0.1, "l2": 0.1}),
-        ("absolute", {"l1": 0.1, "positive": True}),
-        ("huber", {"l1": 0.1}),
+    for loss, penalty, taken in (
+        ("epsilon_insensitive", {"l1": 0.1}, True),
+        ("absolute", {"l1": 0.1, "l2": 0.1}, True),
+        ("absolute", {"l1": 0.1, "positive": True}, True),
+        ("absolute", {"l2": np.array([0.0, 0.1, 0.2])}, True),
+        ("absolute", {}, True),
+        ("absolute", {"upper": 1.0}, True),
+        ("absolute", {"lower": np.zeros(3), "upper": np.array([0.0, 1.0, 1.0])}, False),
+        ("absolute", {"l2": 0.1}, False),
+        ("huber", {"l1": 0.1}, False),
     ):
         problem = ac.Problem(A, b, loss, **penalty)
-        assert SOLVERS["newton"].variant(problem).cls != "InteriorPoint"
+        assert (SOLVERS["newton"].variant(problem).cls == "InteriorPoint") == taken
 
 
 def test_blocks_of_rows():

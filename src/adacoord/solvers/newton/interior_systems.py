@@ -3,7 +3,8 @@ r"""The systems of an interior point: (dx, dc) and dv = Q (B (dx, dc) - xi) with
 B has the rows [A, 1] and [I, 0], and Q = diag(D, E) is positive.
 
 By columns   (B'QB)(dx, dc) = B'Q xi - back: d x d, the intercept eliminated, which centres the
-             columns.  What rounding leaves of B'dv = -back is put right by a second solution
+             columns.  What is left of B'dv = -back costs the bound of the judge as much as x may
+             be: it is solved for again, until it is of the size of rounding
 By rows      dv_E = -back - A'dv_D makes B'dv what it should be, and dx = xi_E + dv_E/E; for dv_D
              = R w, R = sqrt(D), it remains to solve (I + R A E^-1 A'R) w = R (A (xi_E - back/E) -
              xi_D + dc): n x n, and 1'dv_D gives dc
@@ -21,6 +22,8 @@ from ...problem import Problem
 
 #: Entries of a block of dense columns (2 MB), and columns of one at least.
 BLOCK, NARROW = 2**18, 256
+#: Refinements at most (rarely more than one), and what sums leave, beside their terms' length.
+REFINEMENTS, ROUNDING = 4, 1e-15
 
 
 def times(problem: Problem, x: np.ndarray, c: float) -> np.ndarray:
@@ -35,9 +38,9 @@ def back_of(problem: Problem, v: np.ndarray) -> tuple[np.ndarray, float]:
     return problem.matrix.tdot(v[:n]) + v[n:], total
 
 
-def smaller_side(problem: Problem):
-    """The system of ``problem``."""
-    rows = problem.n < problem.d and not problem.matrix.blocked
+def smaller_side(problem: Problem, bare: bool):
+    """The system of ``problem``; ``bare`` says that some column has no term at all, and E a 0."""
+    rows = problem.n < problem.d and not problem.matrix.blocked and not bare
     return ByRows(problem) if rows else ByColumns(problem)
 
 
@@ -49,6 +52,7 @@ class ByColumns:
         n, d = problem.n, problem.d
         pairs = n * d * (d + 1) if self.matrix.is_dense else self.matrix.nnz * d
         self.cost = pairs // 2 + d**3 // 6
+        self.lengths, self.root = problem._column_lengths, n**0.5
 
     def factorise(self, q: np.ndarray) -> None:
         n, self.q = self.problem.n, q
@@ -62,9 +66,13 @@ class ByColumns:
         gx, gc = back_of(self.problem, self.q * xi)
         dx, dc = self._solve(gx - back[0], gc - back[1])
         dv = self.q * (times(self.problem, dx, dc) - xi)
-        if refine:  # what is left of B'v costs the bound of the judge its share of l1
+        for _ in range(REFINEMENTS if refine else 0):
             gx, gc = back_of(self.problem, dv)
-            ex, ec = self._solve(-back[0] - gx, -back[1] - gc)
+            gx, gc = back[0] + gx, back[1] + gc
+            size = ROUNDING * float(np.linalg.norm(dv[: self.problem.n]))
+            if abs(gc) <= size * self.root and (np.abs(gx) <= size * self.lengths).all():
+                break
+            ex, ec = self._solve(-gx, -gc)
             dv = dv + self.q * times(self.problem, ex, ec)
             dx, dc = dx + ex, dc + ec
         return dx, dc, dv

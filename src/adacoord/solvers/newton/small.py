@@ -11,8 +11,10 @@ Kinks       the loss is rounded off around the dual point y: phi*(v) + (mu/2)(v 
             method on the dual).  Some passes of dual ascent find out about where; then mu falls,
             and as soon as :mod:`.active_set` guesses so few rows at a kink that all of them can
             be met, it takes over
-Programs    kinks and no l2 make a linear program: with l1 alone an :mod:`.interior` point, to its
-            end; else, or where that does not do, HiGHS, and :mod:`.active_set` for its last digits
+Programs    kinks and no l2 make a linear program: an :mod:`.interior` point, to its end (absolute,
+            quantile and hinge with l1, CPU ms, HiGHS -> interior: 690 x 26 35 -> 5, 5,000 x 50
+            920 -> 25, 300 x 300 120 -> 22, 60 x 2,000 115 -> 12); where that does not do HiGHS,
+            and :mod:`.active_set` for its last digits
 A pass      is one iteration of whatever is at work
 Shown       ``estimate`` is infinite until there is something to look at: the monitor need not look
             at each iteration, which costs as much as two.  A point that may do for who asks for
@@ -43,9 +45,9 @@ DIRECT, ASCEND, ROUND, FINISH, DESCEND, PROGRAM, STUCK, INTERIOR = range(8)
 TOLERANCES = (1e-6, 1e-8, 1e-10)
 #: Passes of coordinate descent that has not come to its end, before Newton's method takes over.
 RUN_ON = 60
-#: Where an interior point is at its end, at what gap it is worth a look if it cannot go on, and its
-#: iterations, at most (10 to 21 are taken).
-CENTRED, NEAR, ITERATIONS = 1e-13, 1e-10, 40
+#: Where an interior point is at its end, at what gap it is worth a look if it cannot go on, and
+#: what it offers on the way; and its iterations, at most (10 to 30 are taken).
+CENTRED, NEAR, OFFERED, ITERATIONS = 1e-13, 1e-10, 1e-3, 60
 #: A tol above this is little: points on the way are offered.  (The estimators' default asks for
 #: the solution.)
 LITTLE = 1e-4
@@ -97,13 +99,6 @@ def rounded(problem: Problem, mu: float, y: np.ndarray) -> tuple[Rounded, np.nda
     return Rounded(problem.loss.code, (mu, epsilon, lo, hi)), problem.b - mu * y
 
 
-def has_interior(problem: Problem) -> bool:
-    """Whether :mod:`.interior` takes it, in less time than HiGHS (absolute, quantile and hinge, CPU
-    ms: 690 x 26 35 -> 5, 5,000 x 50 920 -> 25, 300 x 300 120 -> 22, 60 x 2,000 115 -> 12)."""
-    penalty, kink = problem.penalty, problem.loss.constants[1] == 0.0
-    return kink and penalty.uniform and not penalty.positive and bool(penalty.l1 > 0.0)
-
-
 class SmallNewton(Solver):
     """Newton's method for small data; see the module's docstring.
 
@@ -133,8 +128,8 @@ class SmallNewton(Solver):
             self.look_cost = 2.0
             quadratic = problem.loss.name == "squared"  # a start may be the solution: look first
             self.descends = self.stage == DIRECT and not (self.sparse or quadratic)
-        elif penalty.l2 == 0.0:
-            self.stage = INTERIOR if has_interior(problem) else PROGRAM
+        elif penalty.l2 == 0.0 or self.sparse:
+            self.stage = INTERIOR
             if start is None and problem.intercept and problem.loss.code != MARGIN:
                 self.base_c = problem._mean(problem.b)
         elif start is not None:
@@ -302,13 +297,15 @@ class SmallNewton(Solver):
             self.inner = self._make_inner()
         self._descended()
         inner = self.inner
-        if inner.estimate <= CENTRED or inner.stuck or inner.passes >= ITERATIONS:
+        ended = inner.estimate <= CENTRED or inner.stuck or inner.passes >= ITERATIONS
+        if inner.estimate <= (NEAR if ended else OFFERED):
+            x = inner.x
+            self._move_to(Point(x, inner.intercept - float(self._centre @ x), inner.y))
+            self._offer()
+        if ended:
             if inner.estimate <= NEAR:
-                x = inner.x
-                c = inner.intercept - float(self._centre @ x)
-                self._move_to(Point(x, c, inner.y))
                 self.estimate = 0.0
-            self._leave(PROGRAM)
+            self._leave(PROGRAM if self.problem.penalty.l2 == 0.0 else ROUND)
 
     def _program(self) -> None:
         """The linear program, by HiGHS."""
@@ -409,6 +406,8 @@ class SmallNewton(Solver):
             problem.b,
             problem.loss,
             l1=problem.penalty.l1,
+            l2=problem.penalty.l2,
+            positive=problem.penalty.positive,
             intercept=True,
             sample_weight=problem.weights,
             offset=problem.offset,
