@@ -41,6 +41,7 @@ import models
 from contenders import OURS, PEERS, Peer
 from judge import Task, largest_l1, unit_rows
 from model_peers import MODEL_PEERS
+from provenance import commit
 from workers import ONE_THREAD, Failed, Late, Worker
 
 EVERYBODY = (*PEERS, *MODEL_PEERS)
@@ -313,6 +314,7 @@ class Race:
         seconds = last.get("seconds", self.cap)
         row = {
             "problem": self.task.name,
+            "commit": commit(),
             "goal": goal,
             "ours": seconds,
             "ours_done": done,

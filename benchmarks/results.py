@@ -1,10 +1,11 @@
 """The scoreboard: ``RESULTS.md`` and its picture, from the figures of ``race.py`` and ``users.py``.
 
     ADACOORD_DATA=... python benchmarks/race.py --json race.json
+    ADACOORD_DATA=... python benchmarks/race.py --models --json models.json
     ADACOORD_DATA=... python benchmarks/users.py --out users.json
-    python benchmarks/results.py race.json users.json [--quick ...]
+    python benchmarks/results.py race.json models.json users.json [--quick ...]
 
-What comes after the files is how ``race.py`` was called besides: it is written with the command.
+What comes after the files is how ``race.py`` was called besides: it is written with the commands.
 Writes ``benchmarks/RESULTS.md`` and ``docs/race.svg``, and puts the picture and a table of where we
 lose between the marks in ``README.md`` and ``docs/choosing.md``.
 """
@@ -17,22 +18,79 @@ import os
 import platform
 import re
 import sys
+from collections import Counter
+from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from users import RATIO, faults, ratio
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-LIBRARIES = ("scikit-learn", "liblinear-official", "snapml", "celer", "skglm", "cyanure")
+LIBRARIES = (
+    "scikit-learn",
+    "liblinear-official",
+    "snapml",
+    "celer",
+    "skglm",
+    "cyanure",
+    "glum",
+    "adelie",
+)
 Rows = list[tuple[str, float, str]]  # name, ours over theirs, what else there is to say
 #: What a document shows of it stands between these.
 MARKS = "<!-- results -->", "<!-- end of results -->"
 
 
-def race_rows(path: Path) -> Rows:
+@dataclass
+class Board:
+    """The rows of one benchmark, and what is said of them."""
+
+    title: str
+    words: str
+    brief: str  #: the heading of a column, or of a picture
+    rows: Rows
+    commits: Counter[str]  #: how many rows are of which commit
+
+
+def race_board(path: Path) -> Board:
+    rows = json.loads(path.read_text())
+    words = (
+        "To a relative error of 1e-6 in the objective, ours with its certificate, against the\n"
+        f"best of all libraries that are installed: {len(rows)} problems."
+    )
+    brief = "to 1e-6, against the best of all libraries"
+    return Board("The race: `race.py`", words, brief, race_rows(rows), commits(rows))
+
+
+def models_board(path: Path) -> Board:
+    rows = json.loads(path.read_text())
+    words = (
+        "The same for weights of columns, groups, several targets, counts, amounts, quantiles,\n"
+        f"x >= 0 and classes with an l1: {len(rows)} problems."
+    )
+    brief = "the same, other models"
+    return Board("Other models: `race.py --models`", words, brief, race_rows(rows), commits(rows))
+
+
+def users_board(path: Path) -> Board:
+    found = json.loads(path.read_text())
+    rows = [(name, ratio(row), ", ".join(faults(row))) for name, row in found.items()]
+    words = (
+        f"Each estimator at its defaults against scikit-learn's at its.  {RATIO} is the most that\n"
+        "a row may take."
+    )
+    return Board(
+        "What changing the import costs: `users.py`",
+        words,
+        "estimators at their defaults, against scikit-learn",
+        rows,
+        commits(list(found.values())),
+    )
+
+
+def race_rows(rows: list[dict]) -> Rows:
     """Where nobody else got there, or we did not, the ratio is a bound: said in words."""
     words = {
         "<": "no peer got there: an upper bound",
@@ -45,13 +103,12 @@ def race_rows(path: Path) -> Rows:
             math.nan if row["bound"] == "?" else row["ratio"],
             "; ".join(filter(None, (row["best_peer"], words.get(row["bound"])))),
         )
-        for row in json.loads(path.read_text())
+        for row in rows
     ]
 
 
-def user_rows(path: Path) -> Rows:
-    found = json.loads(path.read_text())
-    return [(name, ratio(row), ", ".join(faults(row))) for name, row in found.items()]
+def commits(rows: list[dict]) -> Counter[str]:
+    return Counter(row.get("commit") or "unknown" for row in rows)
 
 
 def decided(rows: Rows) -> Rows:
@@ -87,21 +144,33 @@ def summary(rows: Rows) -> list[str]:
     return lines
 
 
-def table(rows: Rows, head: str) -> list[str]:
-    lines = [f"| {head} | ours/theirs | |", "|---|---|---|"]
+def measured(found: Counter[str]) -> str:
+    """Which commits the rows are of."""
+    if len(found) == 1:
+        return f"Measured on commit {next(iter(found))}."
+    return "Rows by commit: " + ", ".join(f"{n} on {name}" for name, n in found.most_common()) + "."
+
+
+def table(rows: Rows) -> list[str]:
+    lines = ["| problem | ours/theirs | |", "|---|---|---|"]
     return lines + [f"| {name} | {value:.2f} | {said} |" for name, value, said in rows]
 
 
-def excerpt(race: Rows, users: Rows, folder: str) -> str:
+def section(board: Board) -> list[str]:
+    facts = [board.words, *summary(board.rows), measured(board.commits)]
+    lines = [line for fact in facts for line in (*fact.splitlines(), "")]
+    return [f"## {board.title}", "", *lines, *table(board.rows), ""]
+
+
+def excerpt(boards: list[Board], folder: str) -> str:
     """The picture and the table of a document; ``folder`` is where it has the picture."""
-    columns = race, users
     lines = [
         f"![CPU seconds of ours over theirs, each problem a dot]({folder}race.svg)",
         "",
-        "| ours / theirs in CPU seconds | to 1e-6, against the best of all libraries "
-        "| estimators at their defaults, against scikit-learn |",
-        "|---|---|---|",
+        " | ".join(["| ours / theirs in CPU seconds", *(board.brief for board in boards), ""]),
+        "|---" * (len(boards) + 1) + "|",
     ]
+    columns = [board.rows for board in boards]
     facts = {
         "problems": [str(len(decided(rows))) for rows in columns],
         "geometric mean": [f"{geometric_mean(decided(rows)):.2f}" for rows in columns],
@@ -110,7 +179,8 @@ def excerpt(race: Rows, users: Rows, folder: str) -> str:
             f"{len(found)}: {', '.join(found)}" if found else "none" for found in map(lost, columns)
         ],
     }
-    return "\n".join(lines + [f"| {name} | {a} | {b} |" for name, (a, b) in facts.items()])
+    lines += [" | ".join([f"| {name}", *values, ""]) for name, values in facts.items()]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def put(page: Path, text: str) -> None:
@@ -143,22 +213,19 @@ def versions() -> str:
     return ", ".join(found)
 
 
-def draw(race: Rows, users: Rows, file: Path) -> None:
+def draw(boards: list[Board], file: Path) -> None:
     """Every row as a dot, sorted, on a logarithmic axis: below 1 we are faster."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.0, 3.4), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
-    for ax, rows, title in (
-        (axes[0], race, "to 1e-6, against the best of all libraries"),
-        (axes[1], users, "estimators at their defaults, against scikit-learn"),
-    ):
-        values = sorted(value for _, value, _ in rows)
+    figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+    axes = figure.subplots(1, len(boards), sharey=True)
+    for ax, board in zip(axes, boards, strict=True):
+        values = sorted(value for _, value, _ in decided(board.rows))
         colours = ["#0072b2" if value <= 1.0 else "#d55e00" for value in values]
         ax.scatter(range(len(values)), values, c=colours, s=14)
         ax.axhline(1.0, color="0.5", linewidth=0.8)
-        ax.set(yscale="log", title=title, xlabel=f"{len(values)} problems", xticks=[])
+        ax.set(yscale="log", title=board.brief, xlabel=f"{len(values)} problems", xticks=[])
         ax.title.set_fontsize("small")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("CPU seconds, ours / theirs")
@@ -167,13 +234,18 @@ def draw(race: Rows, users: Rows, file: Path) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) < 3:
-        sys.exit("give the figures of race.py and of users.py: results.py race.json users.json")
-    race, users = race_rows(Path(sys.argv[1])), user_rows(Path(sys.argv[2]))
+    if len(sys.argv) < 4:
+        sys.exit(
+            "give the figures of the three: results.py race.json models.json users.json "
+            "(of race.py, race.py --models and users.py)"
+        )
+    readers = race_board, models_board, users_board
+    boards = [read(Path(path)) for read, path in zip(readers, sys.argv[1:4], strict=True)]
     assert __doc__ is not None
     commands = [line for line in __doc__.splitlines() if line.startswith("    ")]
-    commands[0] = " ".join([commands[0], *sys.argv[3:]])
-    lines: list[Any] = [
+    for i in (0, 1):
+        commands[i] = " ".join([commands[i], *sys.argv[4:]])
+    lines = [
         "# Results",
         "",
         "CPU seconds of ours over theirs, one thread each: below 1 we are faster.",
@@ -184,29 +256,14 @@ def main() -> None:
         "",
         *commands,
         "",
-        "## The race: `race.py`",
-        "",
-        "To a relative error of 1e-6 in the objective, ours with its certificate, against the best",
-        f"of all libraries that are installed: {len(race)} problems.",
-        "",
-        *(line for fact in summary(race) for line in (fact, "")),
-        *table(race, "problem"),
-        "",
-        "## What changing the import costs: `users.py`",
-        "",
-        f"Each estimator at its defaults against scikit-learn's at its.  {RATIO} is the most that",
-        "a row may take.",
-        "",
-        *(line for fact in summary(users) for line in (fact, "")),
-        *table(users, "row"),
-        "",
     ]
+    lines += [line for board in boards for line in section(board)]
     (HERE / "RESULTS.md").write_text("\n".join(lines))
-    draw(decided(race), decided(users), ROOT / "docs" / "race.svg")
-    put(ROOT / "README.md", excerpt(race, users, "docs/"))
-    put(ROOT / "docs" / "choosing.md", excerpt(race, users, ""))
-    for name, rows in (("race", race), ("users", users)):
-        print(name, *summary(rows), sep="\n  ")
+    draw(boards, ROOT / "docs" / "race.svg")
+    put(ROOT / "README.md", excerpt(boards, "docs/"))
+    put(ROOT / "docs" / "choosing.md", excerpt(boards, ""))
+    for board in boards:
+        print(board.title, *summary(board.rows), sep="\n  ")
 
 
 if __name__ == "__main__":

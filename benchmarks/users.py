@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from provenance import commit
 from users_judge import mean_error, objective, strength
 from users_rows import ROWS, Row
 from workers import ONE_THREAD
@@ -217,7 +218,7 @@ def main() -> None:
     ]
     for row in chosen:
         if row.name not in results:
-            results[row.name] = run(row, args.seed)
+            results[row.name] = run(row, args.seed) | {"commit": commit()}
             out.write_text(json.dumps(results, indent=1))
         print(line(row, results[row.name]), flush=True)
     kept = {row.name: results[row.name] for row in chosen}
