@@ -196,3 +196,22 @@ def test_no_path():
         ac.path(ac.Problem(np.eye(3), np.zeros(3)))
     with pytest.raises(ValueError, match="problem=list: make one"):
         ac.path([1, 2])
+
+
+def test_bounds_are_no_weights_of_columns(data):
+    """l1 and l2 of a path are what they say where columns have bounds and nothing else."""
+    A, b = data
+    bounded = ac.Problem(A, b, lower=-1.0, upper=0.4)
+    found = ac.path(bounded, l1=[0.3, 0.05], tol=1e-9)
+    for x, l1 in zip(found.coefs, found.l1, strict=True):
+        alone = ac.solve(bounded.with_penalty(l1=float(l1)), tol=1e-9)
+        np.testing.assert_allclose(x, alone.x, atol=1e-6)
+    assert np.count_nonzero(found.coefs[0]) < np.count_nonzero(found.coefs[1]) < A.shape[1]
+    assert not ac.path(bounded, n_points=3).coefs[0].any()
+
+
+def test_a_path_begins_with_a_problem_that_has_no_penalty(data):
+    A, b = data
+    svm = ac.Problem(A, np.where(b > 0, 1.0, -1.0), "hinge")  # a linear program, within a box
+    found = ac.path(svm, l2=[0.1, 0.01], tol=1e-6)
+    assert found.converged.all() and (found.l1 == 0.0).all()

@@ -232,9 +232,16 @@ def path(
 
 def under(problem: Problem, l1: float, l2: float) -> Problem:
     """The problem under another penalty: factors of the columns' own weights, where they have."""
-    columns: Any = problem.penalty
-    own: Any = (1.0, 1.0) if columns.uniform else columns.by_column(problem.d)
+    own = _own_weights(problem) or (1.0, 1.0)
     return problem.with_penalty(l1 * own[0], l2 * own[1])
+
+
+def _own_weights(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    """The l1 and l2 of each column; None where one is for all, or they have nothing but bounds."""
+    if problem.penalty.uniform:
+        return None
+    l1, l2, *_ = problem.penalty.by_column(problem.d)
+    return (l1, l2) if l1.any() or l2.any() else None
 
 
 def follow(
@@ -357,7 +364,9 @@ def _penalties(
         )
     if l1 is None and l2 is None:
         l1 = _default(problem, n_points, ratio)
-    own = (problem.penalty.l1, problem.penalty.l2) if problem.penalty.uniform else (1.0, 1.0)
+    own = (1.0, 1.0)
+    if _own_weights(problem) is None:
+        own = tuple(problem.penalty.by_column(1)[k].max() for k in (0, 1))
     first = _weights(own[0] if l1 is None else l1, "l1")
     second = _weights(own[1] if l2 is None else l2, "l2")
     if 1 < first.size != second.size > 1:
@@ -382,7 +391,7 @@ def _default(problem: Problem, n_points: Any, ratio: Any) -> np.ndarray:
     real = isinstance(ratio, (int, float, np.number)) and not isinstance(ratio, bool)
     if not real or not 0.0 < ratio < 1.0:
         raise ValueError(f"ratio={ratio!r}: the last l1 over the first must be between 0 and 1")
-    largest = problem.l1_max()
+    largest = problem.l1_max() if problem.penalty.uniform else under(problem, 1.0, 0.0).l1_max()
     if not np.isfinite(largest):
         raise ValueError(
             "l1: columns without an l1 of their own are not zero at any factor of the others', so "

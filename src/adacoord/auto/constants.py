@@ -26,6 +26,9 @@ PAIR, SPARSE_PRODUCTS, ROW_LOSS, CALLS, CG_CALLS = 0.9, 2.5, 20.0, 4e5, 1e5
 #: solved to the last digit whatever it takes (66 random tables of 2^14 to 2^18 entries, logistic,
 #: Poisson and gamma: what was taken was behind newton or newton-cg by 1.15 at most).
 SMALL_ROW, SMALL_CALLS, LITTLE = 10.0, 1e5, 2**14
+#: Passes of descent on columns of small data, and the calls of one (drawn tables of 100 x 10 to
+#: 8,000 x 30 numbers, logistic, squared_hinge, huber and poisson, to 1e-4: 7 to 60 passes).
+COLUMN_PASSES, COLUMN_CALLS = 30.0, 4e4
 #: The same with K classes: an entry times a class, dense and sparse; a row's class (picks: the
 #: tables with classes).
 BLOCK_PAIR, SPARSE_BLOCK_PAIR, CLASS_LOSS = 0.25, 2.0, 15.0
@@ -62,6 +65,12 @@ ACF_QUADRATIC_ROW = 75.0
 #: Passes of acf on sparse rows that meet, where it is easy: the first, and per kappa (text of 9,000
 #: x 2,000: 7 and 17 at kappa = .25 and 2; ids of 4 to 5 columns: 12 and 60 at 1 and 9).
 ACF_FIRST, ACF_PER_KAPPA = 7.0, 6.0
+#: Several classes with an l1 on dense data: an entry times a class in a pass of working sets, and
+#: passes of these; steps of Newton's method on all coefficients, their calls, iterations of
+#: L-BFGS-B before them and steps after (drawn tables of 150 x 4 to 5,000 x 150, 3 to 12 classes,
+#: l1_max/3 to /200: 9 to 359 passes, 1.5 to 4.5 ns; 3 to 7 steps).
+CLASS_ENTRY, CLASS_PASSES = 4.0, 40.0
+CLASS_STEPS, CLASS_CALLS, QUASI_ITERATIONS, CLASS_STEPS_AFTER = 5.0, 1.5e6, 100.0, 1.5
 #: Entries over n x d up to which data stored as sparse are so (20,000 x 40, nine of ten entries,
 #: logistic: acf .031, newton-cg .019 s).
 THIN = 0.3

@@ -48,7 +48,15 @@ from typing import TYPE_CHECKING
 
 from ..problem import Problem
 from ..solvers.newton.size import MOST_COLUMNS, newton_on_classes, small
-from ..solvers.registry import SOLVERS, Entry, admit, extended, newton_can, newton_cg_can
+from ..solvers.registry import (
+    SOLVERS,
+    Entry,
+    admit,
+    classes_by_columns,
+    extended,
+    newton_can,
+    newton_cg_can,
+)
 from .constants import (
     ACF_DENSE,
     ACF_SPARSE,
@@ -179,8 +187,11 @@ def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback |
 def _from_class_columns(problem: Problem, first: Entry, make, named: bool) -> Fallback | None:
     """From working sets of columns with all their classes to Newton's method on all coefficients.
 
-    By passes: on small data most of their time goes into calls.
+    By passes: on small data most of their time goes into calls.  And back, where that is stuck.
     """
+    if first.cls == "BoundedClasses" and not named and classes_by_columns(problem):
+        sets = SOLVERS["acf"].variant(problem)
+        return Fallback(first.name, lambda *_: False, lambda start: (make(sets, start), sets.name))
     if first.cls != "ClassWorkingSet" or named or not newton_on_classes(problem):
         return None
     unit = ACF_DENSE if problem.matrix.is_dense else ACF_SPARSE
@@ -222,7 +233,7 @@ def alternative(problem: Problem, first: Entry) -> str | None:
 def on_active_sets(problem: Problem, first: Entry) -> bool:
     """Whether descent on columns may be left to Newton's method on few numbers."""
     few = small(problem) and problem.d <= MOST_COLUMNS
-    return few and first.cls in ON_COLUMNS and problem.loss.name == "squared"
+    return few and first.cls in ON_COLUMNS
 
 
 def lesson(problem: Problem, switched: Switch | None) -> str:

@@ -20,14 +20,12 @@ from ...data.columns import as_scipy
 from ..base import Solver, start_point
 from .bounded import DAMPED, FIRST, PATIENCE, ROUNDS, damped, own_squares, search, solve_model
 from .expansion import expansion
-from .size import MOST_CLASSES
+from .size import FEW, MOST_CLASSES
 
 #: Iterations of a pass, and the steps that are remembered.
 ITERATIONS, MEMORY = 100, 30
 #: Passes without progress after which there is none to be had.
 IDLE = 3
-#: Coefficients for which a Newton step is cheaper than L-BFGS-B from the start.
-FEW = 300
 
 
 class BoundedClasses(Solver):

@@ -39,8 +39,9 @@ SCALED = 30
 EASY_NATS, EASY_FIRST = 18.0, 2.0
 #: Bytes of such factors that may be held.
 LARGEST_FACTORS = 2**28
-#: Coefficients of several classes that a Newton step takes at once, whatever the penalty.
-MOST_CLASSES = 2000
+#: Coefficients of several classes that a Newton step takes at once, whatever the penalty; and those
+#: for which it is cheaper than L-BFGS-B from the start.
+MOST_CLASSES, FEW = 2000, 300
 
 
 def small(problem: Problem) -> bool:
