@@ -238,9 +238,10 @@ def under(problem: Problem, l1: float, l2: float) -> Problem:
 
 def _own_weights(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
     """The l1 and l2 of each column; None where one is for all, or they have nothing but bounds."""
-    if problem.penalty.uniform:
+    penalty: Any = problem.penalty
+    if penalty.uniform:
         return None
-    l1, l2, *_ = problem.penalty.by_column(problem.d)
+    l1, l2, *_ = penalty.by_column(problem.d)
     return (l1, l2) if l1.any() or l2.any() else None
 
 
@@ -364,9 +365,11 @@ def _penalties(
         )
     if l1 is None and l2 is None:
         l1 = _default(problem, n_points, ratio)
-    own = (1.0, 1.0)
-    if _own_weights(problem) is None:
-        own = tuple(problem.penalty.by_column(1)[k].max() for k in (0, 1))
+    own: Any = (1.0, 1.0)
+    if problem.penalty.uniform:
+        own = problem.penalty.l1, problem.penalty.l2
+    elif _own_weights(problem) is None:
+        own = 0.0, 0.0
     first = _weights(own[0] if l1 is None else l1, "l1")
     second = _weights(own[1] if l2 is None else l2, "l2")
     if 1 < first.size != second.size > 1:
