@@ -22,7 +22,8 @@ acf, dcd    50 where there are far more columns than rows, which then hardly mee
             to Newton steps
 newton      its seconds by :func:`.rule.newton_time`, in entries; newton-cg by
             :func:`.rule.cg_time`, lbfgs by :func:`.rule.quasi_newton_time`; for a lasso of few
-            numbers, to the last digit, ACTIVE_STEPS times :func:`.rule.small_factor`
+            numbers, to the last digit, ACTIVE_STEPS times :func:`.rule.small_factor`; an interior
+            point by :func:`.rule.interior_time`
 ==========  =================================================================================
 
 Methods that turn to Newton steps by themselves (``acf`` on columns, and on rows where these are
@@ -30,7 +31,9 @@ cheap) show next to no progress before the last digits come all at once: 24 runs
 to 650 times the entries of A had forecasts of up to 1.7 10^6 times on the way.
 They get NEWTON_JUDGED_AFTER units before they are judged.  A lasso of few numbers gets less: its
 active set can be found by Newton's method (:mod:`~adacoord.solvers.newton.dense`), to which it also
-turns where half of the passes are spent, and the rest will not do.
+turns where half of the passes are spent, and the rest will not do.  So do losses that are linear
+beyond a parabola, whose bends descent on columns does not see before it is within them: they make a
+program for an interior point (:mod:`~adacoord.solvers.newton.interior`).
 
 Working sets of columns with all their classes are judged by passes, and given up for Newton steps
 on all coefficients where these are few (:mod:`~adacoord.solvers.newton.bounded_classes`).
@@ -48,7 +51,15 @@ from typing import TYPE_CHECKING
 
 from ..problem import Problem
 from ..solvers.newton.size import MOST_COLUMNS, newton_on_classes, small
-from ..solvers.registry import SOLVERS, Entry, admit, extended, newton_can, newton_cg_can
+from ..solvers.registry import (
+    SOLVERS,
+    Entry,
+    admit,
+    bent_program,
+    extended,
+    newton_can,
+    newton_cg_can,
+)
 from .constants import (
     ACF_DENSE,
     ACF_SPARSE,
@@ -77,6 +88,7 @@ from .rule import (
     choose,
     choose_large,
     dense_classes,
+    interior_time,
     kappa,
     newton_time,
     quasi_newton_time,
@@ -141,7 +153,8 @@ def fallback(
         return None
     entry = SOLVERS[second].variant(problem)
 
-    ends = entry.cls == "SmallNewton"  # in a number of steps that hangs on neither gap nor tol
+    # in a number of steps that hangs on neither gap nor tol
+    ends = entry.cls in ("SmallNewton", "InteriorPoint")
 
     def due(history: History, tol: float, max_passes: int) -> bool:
         digits = math.log(max(tol, 1e-15)) / math.log(USUAL)
@@ -154,7 +167,11 @@ def fallback(
             return True  # what is left of the passes will not do
         return spent * unit >= enough and left * unit >= FACTOR * goal
 
-    return Fallback(first.name, due, lambda start: (make(entry, start), second))
+    def other(start: Point) -> tuple[Stepper, str]:
+        # an interior point has to begin in the middle
+        return make(entry, None if entry.cls == "InteriorPoint" else start), second
+
+    return Fallback(first.name, due, other)
 
 
 def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback | None:
@@ -198,7 +215,7 @@ def _from_class_columns(problem: Problem, first: Entry, make, named: bool) -> Fa
 
 def alternative(problem: Problem, first: Entry) -> str | None:
     """The method to turn to, of those that take the problem the one expected to be fastest."""
-    if on_active_sets(problem, first):
+    if on_active_sets(problem, first) or on_program(problem, first):
         return "newton"
     if problem.penalty.strong_convexity == 0.0:
         return None  # nothing but continuation
@@ -225,6 +242,11 @@ def on_active_sets(problem: Problem, first: Entry) -> bool:
     return few and first.cls in ON_COLUMNS and problem.loss.name == "squared"
 
 
+def on_program(problem: Problem, first: Entry) -> bool:
+    """Whether descent on columns may be left to an interior point."""
+    return first.cls in ON_COLUMNS and bent_program(problem)
+
+
 def lesson(problem: Problem, switched: Switch | None) -> str:
     """The solver to begin with after a switch at another penalty: not again the wrong one."""
     if switched is None:
@@ -243,6 +265,8 @@ def expected(problem: Problem, entry: Entry) -> float:
     if entry.cls == "SmallNewton":
         each = small_factor(problem) + ACTIVE_CALLS
         return ACTIVE_STEPS * each / (unit * max(problem.matrix.nnz, 1))
+    if entry.cls == "InteriorPoint":
+        return interior_time(problem) / (unit * max(problem.matrix.nnz, 1))
     times = {"newton": newton_time, "newton-cg": cg_time, "lbfgs": quasi_newton_time}
     if entry.name in times:
         return times[entry.name](problem) / (unit * max(problem.matrix.nnz, 1))
@@ -259,7 +283,7 @@ def expected(problem: Problem, entry: Entry) -> float:
 
 def patience(problem: Problem, entry: Entry) -> float:
     """Work that a method gets before it is judged: Newton's stages with kinks seem to crawl."""
-    if on_active_sets(problem, entry):
+    if on_active_sets(problem, entry) or on_program(problem, entry):
         return JUDGED_AFTER
     if entry.cls == "KinkedNewton":
         return KINKED_PATIENCE * expected(problem, entry)

@@ -47,7 +47,8 @@ class Entry:
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
     ``columns`` takes its place where there is an l1 and a loss with a continuous slope, ``small``
     where the data are small, ``kinked`` for losses without a continuous slope, ``program`` for
-    those of them with more than an l2 (:func:`kinked_program`), ``nonnegative`` for least squares
+    those of them with more than an l2, and smooth ones that are linear beyond a parabola with an l1
+    (:func:`kinked_program`, :func:`bent_program`), ``nonnegative`` for least squares
     with x >= 0 and no penalty, ``gram`` for least squares on dense data whose Gram matrix fits,
     ``tall`` for log links on dense data of few columns,
     ``classes`` for losses of several numbers a row, ``bounded`` where columns have weights or
@@ -104,7 +105,7 @@ class Entry:
             return self.class_columns
         if problem.penalty.grouped:
             return self.groups or self
-        if self.program is not None and kinked_program(problem):
+        if self.program is not None and (kinked_program(problem) or bent_program(problem)):
             return self.program
         if extended(problem):
             return self.bounded or self
@@ -430,9 +431,22 @@ def kinked_program(problem: Problem) -> bool:
     if not further and (penalty.quadratic or small(problem)):
         return False
     _, _, lower, upper = penalty.by_column(1 if penalty.uniform else problem.d)
-    by_rows = penalty.uniform and not problem.matrix.blocked
+    return _program_fits(problem) and not bool((lower == upper).any())
+
+
+def bent_program(problem: Problem) -> bool:
+    """A smooth loss that is linear beyond a parabola, with an l1: such a program, too, for which
+    descent on columns is left where it crawls."""
+    bent = problem.loss.differentiable and problem.loss.straight
+    if not bent or extended(problem) or small(problem) or problem.matrix.blocked:
+        return False
+    return problem.penalty.l1 > 0.0 and _program_fits(problem)
+
+
+def _program_fits(problem: Problem) -> bool:
+    by_rows = problem.penalty.uniform and not problem.matrix.blocked
     size = min(problem.n, problem.d) if by_rows else problem.d
-    return 8 * size**2 <= LARGEST and not bool((lower == upper).any())
+    return 8 * size**2 <= LARGEST
 
 
 def lasso(problem: Problem) -> bool:
@@ -547,7 +561,7 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
             f'solver="{instead}", or a smooth loss such as "smooth_hinge"'
         )
-    fits_anyway = small(problem) or entry.extended or kinked_program(problem)
+    fits_anyway = small(problem) or entry.extended
     if name == "newton" and not fits_anyway and too_large(problem):
         size = system_size(problem)
         remedy = (
