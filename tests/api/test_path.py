@@ -196,3 +196,24 @@ def test_no_path():
         ac.path(ac.Problem(np.eye(3), np.zeros(3)))
     with pytest.raises(ValueError, match="problem=list: make one"):
         ac.path([1, 2])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "huber"])
+@pytest.mark.parametrize("bounds", [{}, {"lower": -0.3, "upper": 0.4}, {"positive": True}])
+@pytest.mark.parametrize(
+    "penalties", [{"l1": [0.2, 0.05]}, {"l2": [0.5, 0.05]}, {"l1": 0.02, "l2": [0.5, 0.05]}, {}]
+)
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_problem_without_a_penalty_of_its_own(data, loss, bounds, penalties, n_jobs):
+    """Factors of its own weights are 1 where it has none: not 0, which no penalty ever was."""
+    A, b = data
+    b = np.where(b > 0, 1.0, -1.0) if loss == "hinge" else b
+    problem = ac.Problem(A, b, loss, intercept=True, **bounds)
+    found = ac.path(problem, **penalties, n_points=3, ratio=0.1, tol=1e-8, n_jobs=n_jobs)
+    assert found.converged.all()
+    assert (found.l1 > 0.0).all() == ("l1" in penalties or not penalties)
+    assert (found.l2 > 0.0).all() == ("l2" in penalties)
+    for k, (l1, l2) in enumerate(zip(found.l1, found.l2, strict=True)):
+        one = ac.solve(ac.Problem(A, b, loss, l1, l2, intercept=True, **bounds), tol=1e-8)
+        assert found.primal[k] == pytest.approx(one.primal, rel=1e-7)
+        assert one.dual <= found.primal[k] and found.dual[k] <= one.primal

@@ -158,9 +158,10 @@ def path(
     first, second = _penalties(problem, l1, l2, n_points, ratio)
     n_jobs, executor = asked(n_jobs, executor)
     options, n_jobs = threads_of_its_own(solver, options, n_jobs)
+    problem = weighed(problem)
+    weakest = under(problem, float(first[-1]), float(second[-1]))
     # weights of single columns are for one array: run by run then
-    if (n_jobs is not None or executor is not None) and problem.penalty.uniform:
-        weakest = problem.with_penalty(float(first[-1]), float(second[-1]))
+    if (n_jobs is not None or executor is not None) and weakest.penalty.uniform:
         with shared_out(weakest, solver, options, n_jobs, executor) as weakest, config_context():
             shared = problem.with_penalty()
             shared.matrix = weakest.matrix
@@ -235,6 +236,15 @@ def under(problem: Problem, l1: float, l2: float) -> Problem:
     columns: Any = problem.penalty
     own: Any = (1.0, 1.0) if columns.uniform else columns.by_column(problem.d)
     return problem.with_penalty(l1 * own[0], l2 * own[1])
+
+
+def weighed(problem: Problem) -> Problem:
+    """The problem with weights of 1 where columns have none, but bounds: what factors are of."""
+    columns: Any = problem.penalty
+    if columns.uniform:
+        return problem
+    own = columns.by_column(problem.d)[:2]
+    return problem.with_penalty(*(None if w.any() else 1.0 for w in own))
 
 
 def follow(
@@ -357,7 +367,10 @@ def _penalties(
         )
     if l1 is None and l2 is None:
         l1 = _default(problem, n_points, ratio)
-    own = (problem.penalty.l1, problem.penalty.l2) if problem.penalty.uniform else (1.0, 1.0)
+    penalty: Any = problem.penalty
+    own = (penalty.l1, penalty.l2)
+    if not penalty.uniform:  # the factor 1 of what there is
+        own = (float(np.any(own[0] > 0.0)), float(np.any(own[1] > 0.0)))
     first = _weights(own[0] if l1 is None else l1, "l1")
     second = _weights(own[1] if l2 is None else l2, "l2")
     if 1 < first.size != second.size > 1:
@@ -382,7 +395,7 @@ def _default(problem: Problem, n_points: Any, ratio: Any) -> np.ndarray:
     real = isinstance(ratio, (int, float, np.number)) and not isinstance(ratio, bool)
     if not real or not 0.0 < ratio < 1.0:
         raise ValueError(f"ratio={ratio!r}: the last l1 over the first must be between 0 and 1")
-    largest = problem.l1_max()
+    largest = weighed(problem).l1_max()
     if not np.isfinite(largest):
         raise ValueError(
             "l1: columns without an l1 of their own are not zero at any factor of the others', so "

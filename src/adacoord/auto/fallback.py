@@ -33,7 +33,8 @@ They get NEWTON_JUDGED_AFTER units before they are judged.  A lasso of few numbe
 active set can be found by Newton's method (:mod:`~adacoord.solvers.newton.dense`), to which it also
 turns where half of the passes are spent, and the rest will not do.  So do losses that are linear
 beyond a parabola, whose bends descent on columns does not see before it is within them: they make a
-program for an interior point (:mod:`~adacoord.solvers.newton.interior`).
+program for an interior point (:mod:`~adacoord.solvers.newton.interior`), which takes over from
+Newton's method under bounds, too, after as many passes as it takes itself.
 
 Working sets of columns with all their classes are judged by passes, and given up for Newton steps
 on all coefficients where these are few (:mod:`~adacoord.solvers.newton.bounded_classes`).
@@ -57,6 +58,7 @@ from ..solvers.registry import (
     admit,
     bent_program,
     extended,
+    left_to_program,
     newton_can,
     newton_cg_can,
 )
@@ -78,6 +80,7 @@ from .constants import (
     CLASS_PATIENCE,
     COLUMN_ENTRY,
     FACTOR,
+    INTERIOR_STEPS,
     JUDGED_AFTER,
     KINKED_PATIENCE,
     NEWTON_JUDGED_AFTER,
@@ -134,7 +137,10 @@ class Fallback:
 
 
 def fallback(
-    problem: Problem, first: Entry, make: Callable[[Entry, Point], Stepper], named: bool = False
+    problem: Problem,
+    first: Entry,
+    make: Callable[[Entry, Point | None], Stepper],
+    named: bool = False,
 ) -> Fallback | None:
     """The fallback from ``first`` as a pick for ``problem``, or None where there is no other.
 
@@ -144,6 +150,8 @@ def fallback(
         return None
     if first.cls in ("SmallNewton", "InteriorPoint"):  # which say themselves when they are stuck
         return _from_small(problem, first, make, named)
+    if first.cls == "BoundedNewton":
+        return _from_bounded(problem, first, make)
     if first.extended:
         return _from_class_columns(problem, first, make, named)
     if named:
@@ -191,6 +199,18 @@ def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback |
         return make(kinked or newton, start), "newton"
 
     return Fallback(first.name, lambda *_: False, other)
+
+
+def _from_bounded(problem: Problem, first: Entry, make) -> Fallback | None:
+    """From Newton's method under bounds, whose models see no bend before it is within them."""
+    entry = SOLVERS["newton"].program
+    if entry is None or not left_to_program(problem):
+        return None
+    return Fallback(
+        first.name,
+        lambda history, *_: history.passes[-1] >= INTERIOR_STEPS,
+        lambda _: (make(entry, None), entry.name),
+    )
 
 
 def _from_class_columns(problem: Problem, first: Entry, make, named: bool) -> Fallback | None:

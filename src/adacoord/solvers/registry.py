@@ -47,7 +47,7 @@ class Entry:
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
     ``columns`` takes its place where there is an l1 and a loss with a continuous slope, ``small``
     where the data are small, ``kinked`` for losses without a continuous slope, ``program`` for
-    those of them with more than an l2, and smooth ones that are linear beyond a parabola with an l1
+    those of them with more than an l2, and smooth ones that are linear beyond a parabola
     (:func:`kinked_program`, :func:`bent_program`), ``nonnegative`` for least squares
     with x >= 0 and no penalty, ``gram`` for least squares on dense data whose Gram matrix fits,
     ``tall`` for log links on dense data of few columns,
@@ -425,28 +425,37 @@ def nonnegative_least_squares(problem: Problem) -> bool:
 def kinked_program(problem: Problem) -> bool:
     """A loss with kinks and more than one l2: a program for an interior point, of rows or columns
     whose Gram matrix is not absurd.  (A column whose bounds meet has no inside.)"""
-    penalty, further = problem.penalty, extended(problem)
-    if isinstance(penalty, GroupPenalty) or problem.loss.differentiable:
+    if problem.loss.differentiable:
         return False
-    if not further and (penalty.quadratic or small(problem)):
+    if not extended(problem) and (problem.penalty.quadratic or small(problem)):
         return False
-    _, _, lower, upper = penalty.by_column(1 if penalty.uniform else problem.d)
-    return _program_fits(problem) and not bool((lower == upper).any())
+    return _has_program(problem)
 
 
 def bent_program(problem: Problem) -> bool:
     """A smooth loss that is linear beyond a parabola, with an l1: such a program, too, for which
-    descent on columns is left where it crawls."""
-    bent = problem.loss.differentiable and problem.loss.straight
-    if not bent or extended(problem) or small(problem) or problem.matrix.blocked:
+    descent on columns is left where it crawls; small data with weights or bounds of columns at
+    once, and larger ones where Newton's method on them crawls (:func:`left_to_program`)."""
+    if extended(problem):
+        return small(problem) and left_to_program(problem)
+    return problem.penalty.has_threshold and not small(problem) and left_to_program(problem)
+
+
+def left_to_program(problem: Problem) -> bool:
+    """Whether what crawls on a smooth loss may be left to an interior point."""
+    bent = problem.loss.differentiable and problem.loss.straight and problem.has_certificate
+    return bent and not problem.matrix.blocked and _has_program(problem)
+
+
+def _has_program(problem: Problem) -> bool:
+    """Whether columns are apart, all of them with room, and the matrix is not absurd."""
+    penalty = problem.penalty
+    if isinstance(penalty, GroupPenalty):
         return False
-    return problem.penalty.l1 > 0.0 and _program_fits(problem)
-
-
-def _program_fits(problem: Problem) -> bool:
-    by_rows = problem.penalty.uniform and not problem.matrix.blocked
+    _, _, lower, upper = penalty.by_column(1 if penalty.uniform else problem.d)
+    by_rows = penalty.uniform and not problem.matrix.blocked
     size = min(problem.n, problem.d) if by_rows else problem.d
-    return 8 * size**2 <= LARGEST
+    return 8 * size**2 <= LARGEST and not bool((lower == upper).any())
 
 
 def lasso(problem: Problem) -> bool:

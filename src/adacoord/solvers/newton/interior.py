@@ -9,7 +9,7 @@ Program     a sum of terms max_{L <= v <= U} v (s - b) - bend v^2/2, with s of a
 
                 min b.v + |v|^2_bend/2 + |x|^2_l2/2  with  B'v + l2 x = 0,  L <= v <= U
 
-            whose multipliers are (x, c): b + bend v - B(x, c) = r - t, r, t >= 0 those of the bounds
+            whose multipliers are (x, c): b + bend v - B(x, c) = r - t, r, t >= 0 of the bounds
 Step        of the conditions r (v - L) = mu, t (U - v) = mu: q = 1/(bend + r/(v - L) + t/(U - v)),
             (B' diag(q) B + l2) d(x, c) = right side, or the same on the side of the rows
             (:mod:`.interior_systems`); predictor and corrector by the same factor (Mehrotra 1992;
@@ -267,8 +267,8 @@ class InteriorPoint(Solver):
     def _judge(self, open_: np.ndarray, wrong: np.ndarray) -> float:
         """y, D of the program, and its relative gap with what B'v + l2 x costs where it is not 0.
 
-        What is ``wrong`` with b + bend v - B (x, c) = r - t costs P as much as v may be, and what is
-        open of B'v + l2 x = 0 as much as x is.
+        What is ``wrong`` with b + bend v - B (x, c) = r - t costs P as much as v may be, and what
+        is open of B'v + l2 x = 0 as much as x is.
         """
         problem = self.problem
         rows = self.terms.gathered(self.v)[0]
