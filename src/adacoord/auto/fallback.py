@@ -32,9 +32,9 @@ to 650 times the entries of A had forecasts of up to 1.7 10^6 times on the way.
 They get NEWTON_JUDGED_AFTER units before they are judged.  A lasso of few numbers gets less: its
 active set can be found by Newton's method (:mod:`~adacoord.solvers.newton.dense`), to which it also
 turns where half of the passes are spent, and the rest will not do.  So do losses that are linear
-beyond a parabola, whose bends descent on columns does not see before it is within them: they make a
-program for an interior point (:mod:`~adacoord.solvers.newton.interior`), which takes over from
-Newton's method under bounds, too, after as many passes as it takes itself.
+beyond a parabola, whose bends neither descent on columns nor Newton's method sees before it is
+within them: they make a program for an interior point (:mod:`~adacoord.solvers.newton.interior`),
+which takes over from Newton's method under bounds after as many passes as it takes itself.
 
 Working sets of columns with all their classes are judged by passes, and given up for Newton steps
 on all coefficients where these are few (:mod:`~adacoord.solvers.newton.bounded_classes`).
@@ -159,7 +159,8 @@ def fallback(
     second = alternative(problem, first)
     if second is None:
         return None
-    entry = SOLVERS[second].variant(problem)
+    program = SOLVERS["newton"].program if on_program(problem, first) else None
+    entry = program or SOLVERS[second].variant(problem)
 
     # in a number of steps that hangs on neither gap nor tol
     ends = entry.cls in ("SmallNewton", "InteriorPoint")
@@ -263,8 +264,9 @@ def on_active_sets(problem: Problem, first: Entry) -> bool:
 
 
 def on_program(problem: Problem, first: Entry) -> bool:
-    """Whether descent on columns may be left to an interior point."""
-    return first.cls in ON_COLUMNS and bent_program(problem)
+    """Whether descent on columns, or Newton's method, may be left to an interior point."""
+    crawls = first.cls in (*ON_COLUMNS, "Newton", "NewtonCG")
+    return crawls and left_to_program(problem)
 
 
 def lesson(problem: Problem, switched: Switch | None) -> str:
@@ -275,6 +277,8 @@ def lesson(problem: Problem, switched: Switch | None) -> str:
     first = admit(problem, choose(problem), {})
     if on_active_sets(problem, first):
         return "auto"  # from the last point on descent may do
+    if on_program(problem, first) and not bent_program(problem):
+        return "auto"  # of that name there is another one
     same = (first.name, alternative(problem, first)) == (switched.before, switched.after)
     return switched.after if same else "auto"
 

@@ -257,6 +257,32 @@ def test_descent_that_crawls_is_left_to_it(loss, shape):
     assert (path.relative_gap <= 1e-6).all()
 
 
+@pytest.mark.parametrize("loss", BENT[:2], ids=str)
+def test_conjugate_gradients_that_crawl_are_left_to_it(loss):
+    """Targets of 10^6 times the bend of Huber's loss: a gap of 1 after 1,000 passes."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4000, 60))
+    b = A @ rng.standard_normal(60) / 60**0.5 + 0.5 * rng.standard_normal(4000)
+    b = np.sign(b) if "Hinge" in str(loss) else 1e3 * b
+    problem = ac.Problem(A, b, loss, l2=1e-7, intercept=True)
+    assert SOLVERS["newton"].variant(problem).cls == "Newton"  # where bends are wide
+    result = ac.solve(problem, tol=1e-7)
+    assert result.converged
+    assert (result.history.switched.before, result.solver) == ("newton-cg", "newton")
+    path = ac.path(problem, l2=[1e-6, 1e-7], tol=1e-6)
+    assert path.converged.all()
+
+
+@pytest.mark.parametrize("system", [ByColumns, ByRows])
+def test_rows_that_all_underflow_end_the_run(system):
+    """They make NaN, which ends the run, and no ZeroDivisionError."""
+    made = system(pose("absolute", 6, 4))
+    with np.errstate(all="ignore"):
+        made.factorise(np.r_[np.zeros(6), np.ones(4)])
+        dx, dc, _ = made.direction(np.ones(10), (np.zeros(4), 1.0), True)
+    assert not np.isfinite(dc + dx.sum())
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 def test_auto_takes_it_for_wide_data(loss, storage):

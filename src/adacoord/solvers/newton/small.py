@@ -330,7 +330,7 @@ class SmallNewton(Solver):
 
     def _turn_interior(self) -> bool:
         """To an interior point, once, where models of the loss lead astray."""
-        if self.tries < 0 or not (self.sparse and self.problem.loss.straight):
+        if self.tries < 0 or not self.problem.loss.straight:
             return False
         self.tries = -1
         self._leave(INTERIOR)
