@@ -217,3 +217,20 @@ def test_a_problem_without_a_penalty_of_its_own(data, loss, bounds, penalties, n
         one = ac.solve(ac.Problem(A, b, loss, l1, l2, intercept=True, **bounds), tol=1e-8)
         assert found.primal[k] == pytest.approx(one.primal, rel=1e-7)
         assert one.dual <= found.primal[k] and found.dual[k] <= one.primal
+
+
+@pytest.mark.parametrize("shape", [(94, 95), (120, 100)])
+@pytest.mark.parametrize("ratio", [0.5, 1.0])
+def test_points_on_which_descent_crawls_are_left_to_newton(shape, ratio):
+    """Columns far from 0 without an intercept: gaps of .2 to 1.9 after all of the passes."""
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal(shape) + 60.0
+    A[:, rng.integers(0, shape[1], shape[1] // 3)] = A[:, [0]]
+    b = A[:, :5] @ rng.standard_normal(5)
+    b = np.round(b - b.mean())
+    largest = ac.Problem(A, b, l1=1.0).l1_max() / ratio
+    alphas = np.geomspace(largest, 0.01 * largest, 4)
+    path = ac.path(ac.Problem(A, b), l1=alphas * ratio, l2=alphas * (1.0 - ratio), tol=1e-3)
+    assert path.converged.all() and (path.passes <= 1000).all()
+    found, coefs, _ = ac.enet_path(A, b, l1_ratio=ratio, alphas=alphas, tol=1e-3)
+    np.testing.assert_array_equal(found, alphas)

@@ -274,12 +274,15 @@ def _on_gram(
 ) -> Iterator[Result]:
     """The solutions of all problems, on the Gram matrix that they share.
 
-    Points that do not get to ``tol`` there are solved by ``one``, from where they are.
+    Points that do not get to ``tol`` there are solved by ``one``, from where they are.  Half of the
+    passes are left for that: descent crawls where columns are far from 0 and no intercept centres
+    them, which Newton's method puts right.  (60 paths of 5 points, 90 to 400 rows and columns of
+    means up to 300: 214 of 300 points got to 1e-3, all of them with this.)
     """
     started = time.perf_counter()
     loss = gram.least_squares(problems[0])
     penalties = [p.penalty for p in problems if isinstance(p.penalty, Penalty)]
-    found = gram.gram_path(loss, penalties, tol, max_passes)
+    found = gram.gram_path(loss, penalties, tol, max(max_passes // 2, 1))
     seconds = time.perf_counter() - started
     operations = found.operations + loss.cross.size
     operations[0] += problems[0].matrix.nnz  # read once, for all
