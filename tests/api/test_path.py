@@ -198,20 +198,39 @@ def test_no_path():
         ac.path([1, 2])
 
 
-def test_bounds_are_no_weights_of_columns(data):
-    """l1 and l2 of a path are what they say where columns have bounds and nothing else."""
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "huber"])
+@pytest.mark.parametrize("bounds", [{}, {"lower": -0.3, "upper": 0.4}, {"positive": True}])
+@pytest.mark.parametrize(
+    "penalties", [{"l1": [0.2, 0.05]}, {"l2": [0.5, 0.05]}, {"l1": 0.02, "l2": [0.5, 0.05]}, {}]
+)
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_problem_without_a_penalty_of_its_own(data, loss, bounds, penalties, n_jobs):
+    """Factors of its own weights are 1 where it has none: not 0, which no penalty ever was."""
     A, b = data
-    bounded = ac.Problem(A, b, lower=-1.0, upper=0.4)
-    found = ac.path(bounded, l1=[0.3, 0.05], tol=1e-9)
-    for x, l1 in zip(found.coefs, found.l1, strict=True):
-        alone = ac.solve(bounded.with_penalty(l1=float(l1)), tol=1e-9)
-        np.testing.assert_allclose(x, alone.x, atol=1e-6)
-    assert np.count_nonzero(found.coefs[0]) < np.count_nonzero(found.coefs[1]) < A.shape[1]
-    assert not ac.path(bounded, n_points=3).coefs[0].any()
+    b = np.where(b > 0, 1.0, -1.0) if loss == "hinge" else b
+    problem = ac.Problem(A, b, loss, intercept=True, **bounds)
+    found = ac.path(problem, **penalties, n_points=3, ratio=0.1, tol=1e-8, n_jobs=n_jobs)
+    assert found.converged.all()
+    assert (found.l1 > 0.0).all() == ("l1" in penalties or not penalties)
+    assert (found.l2 > 0.0).all() == ("l2" in penalties)
+    for k, (l1, l2) in enumerate(zip(found.l1, found.l2, strict=True)):
+        one = ac.solve(ac.Problem(A, b, loss, l1, l2, intercept=True, **bounds), tol=1e-8)
+        assert found.primal[k] == pytest.approx(one.primal, rel=1e-7)
+        assert one.dual <= found.primal[k] and found.dual[k] <= one.primal
 
 
-def test_a_path_begins_with_a_problem_that_has_no_penalty(data):
-    A, b = data
-    svm = ac.Problem(A, np.where(b > 0, 1.0, -1.0), "hinge")  # a linear program, within a box
-    found = ac.path(svm, l2=[0.1, 0.01], tol=1e-6)
-    assert found.converged.all() and (found.l1 == 0.0).all()
+@pytest.mark.parametrize("shape", [(94, 95), (120, 100)])
+@pytest.mark.parametrize("ratio", [0.5, 1.0])
+def test_points_on_which_descent_crawls_are_left_to_newton(shape, ratio):
+    """Columns far from 0 without an intercept: gaps of .2 to 1.9 after all of the passes."""
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal(shape) + 60.0
+    A[:, rng.integers(0, shape[1], shape[1] // 3)] = A[:, [0]]
+    b = A[:, :5] @ rng.standard_normal(5)
+    b = np.round(b - b.mean())
+    largest = ac.Problem(A, b, l1=1.0).l1_max() / ratio
+    alphas = np.geomspace(largest, 0.01 * largest, 4)
+    path = ac.path(ac.Problem(A, b), l1=alphas * ratio, l2=alphas * (1.0 - ratio), tol=1e-3)
+    assert path.converged.all() and (path.passes <= 1000).all()
+    found, coefs, _ = ac.enet_path(A, b, l1_ratio=ratio, alphas=alphas, tol=1e-3)
+    np.testing.assert_array_equal(found, alphas)

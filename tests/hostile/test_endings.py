@@ -114,3 +114,20 @@ def test_constant_targets_need_no_pass(loss, target, penalty):
         )
         assert r.converged and r.passes == 0 and r.gap == 0.0
         assert not r.x.any() and abs(r.intercept - target) <= (0.1 if "epsilon" in loss else 0.0)
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", [{}, {"l1": 0.1}, {"l1": 0.1, "l2": 0.1}, {"lower": -1.0}])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_targets_within_the_tube_need_no_pass(loss, intercept, penalty, blocks):
+    """An interior point comes near to y = 0 only, and P = 0 leaves a relative gap no unit."""
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((60, 4)), 0.05 * rng.uniform(-1.0, 1.0, 60)
+    if not penalty and (blocks or "squared" in loss):
+        pytest.skip("without a penalty there is no certificate")
+    if blocks and "lower" in penalty:
+        pytest.skip("blocks take no bounds")
+    data = ([(A[:30], b[:30]), (A[30:], b[30:])], None) if blocks else (A, b)
+    r = ac.solve(ac.Problem(*data, loss, intercept=intercept, **penalty), tol=1e-9)
+    assert r.converged and r.passes == 0 and r.gap == 0.0 and not r.x.any()

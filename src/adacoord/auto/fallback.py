@@ -22,7 +22,8 @@ acf, dcd    50 where there are far more columns than rows, which then hardly mee
             to Newton steps
 newton      its seconds by :func:`.rule.newton_time`, in entries; newton-cg by
             :func:`.rule.cg_time`, lbfgs by :func:`.rule.quasi_newton_time`; for a lasso of few
-            numbers, to the last digit, ACTIVE_STEPS times :func:`.rule.small_factor`
+            numbers, to the last digit, ACTIVE_STEPS times :func:`.rule.small_factor`; an interior
+            point by :func:`.rule.interior_time`
 ==========  =================================================================================
 
 Methods that turn to Newton steps by themselves (``acf`` on columns, and on rows where these are
@@ -30,7 +31,10 @@ cheap) show next to no progress before the last digits come all at once: 24 runs
 to 650 times the entries of A had forecasts of up to 1.7 10^6 times on the way.
 They get NEWTON_JUDGED_AFTER units before they are judged.  A lasso of few numbers gets less: its
 active set can be found by Newton's method (:mod:`~adacoord.solvers.newton.dense`), to which it also
-turns where half of the passes are spent, and the rest will not do.
+turns where half of the passes are spent, and the rest will not do.  So do losses that are linear
+beyond a parabola, whose bends neither descent on columns nor Newton's method sees before it is
+within them: they make a program for an interior point (:mod:`~adacoord.solvers.newton.interior`),
+which takes over from Newton's method under bounds after as many passes as it takes itself.
 
 Working sets of columns with all their classes are judged by passes, and given up for Newton steps
 on all coefficients where these are few (:mod:`~adacoord.solvers.newton.bounded_classes`).
@@ -52,8 +56,10 @@ from ..solvers.registry import (
     SOLVERS,
     Entry,
     admit,
+    bent_program,
     classes_by_columns,
     extended,
+    left_to_program,
     newton_can,
     newton_cg_can,
 )
@@ -75,6 +81,7 @@ from .constants import (
     CLASS_PATIENCE,
     COLUMN_ENTRY,
     FACTOR,
+    INTERIOR_STEPS,
     JUDGED_AFTER,
     KINKED_PATIENCE,
     NEWTON_JUDGED_AFTER,
@@ -85,6 +92,7 @@ from .rule import (
     choose,
     choose_large,
     dense_classes,
+    interior_time,
     kappa,
     newton_time,
     quasi_newton_time,
@@ -130,7 +138,10 @@ class Fallback:
 
 
 def fallback(
-    problem: Problem, first: Entry, make: Callable[[Entry, Point], Stepper], named: bool = False
+    problem: Problem,
+    first: Entry,
+    make: Callable[[Entry, Point | None], Stepper],
+    named: bool = False,
 ) -> Fallback | None:
     """The fallback from ``first`` as a pick for ``problem``, or None where there is no other.
 
@@ -140,6 +151,8 @@ def fallback(
         return None
     if first.cls in ("SmallNewton", "InteriorPoint"):  # which say themselves when they are stuck
         return _from_small(problem, first, make, named)
+    if first.cls == "BoundedNewton":
+        return _from_bounded(problem, first, make)
     if first.extended:
         return _from_class_columns(problem, first, make, named)
     if named:
@@ -147,9 +160,11 @@ def fallback(
     second = alternative(problem, first)
     if second is None:
         return None
-    entry = SOLVERS[second].variant(problem)
+    program = SOLVERS["newton"].program if on_program(problem, first) else None
+    entry = program or SOLVERS[second].variant(problem)
 
-    ends = entry.cls == "SmallNewton"  # in a number of steps that hangs on neither gap nor tol
+    # in a number of steps that hangs on neither gap nor tol
+    ends = entry.cls in ("SmallNewton", "InteriorPoint")
 
     def due(history: History, tol: float, max_passes: int) -> bool:
         digits = math.log(max(tol, 1e-15)) / math.log(USUAL)
@@ -162,7 +177,11 @@ def fallback(
             return True  # what is left of the passes will not do
         return spent * unit >= enough and left * unit >= FACTOR * goal
 
-    return Fallback(first.name, due, lambda start: (make(entry, start), second))
+    def other(start: Point) -> tuple[Stepper, str]:
+        # an interior point has to begin in the middle
+        return make(entry, None if entry.cls == "InteriorPoint" else start), second
+
+    return Fallback(first.name, due, other)
 
 
 def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback | None:
@@ -182,6 +201,18 @@ def _from_small(problem: Problem, first: Entry, make, named: bool) -> Fallback |
         return make(kinked or newton, start), "newton"
 
     return Fallback(first.name, lambda *_: False, other)
+
+
+def _from_bounded(problem: Problem, first: Entry, make) -> Fallback | None:
+    """From Newton's method under bounds, whose models see no bend before it is within them."""
+    entry = SOLVERS["newton"].program
+    if entry is None or not left_to_program(problem):
+        return None
+    return Fallback(
+        first.name,
+        lambda history, *_: history.passes[-1] >= INTERIOR_STEPS,
+        lambda _: (make(entry, None), entry.name),
+    )
 
 
 def _from_class_columns(problem: Problem, first: Entry, make, named: bool) -> Fallback | None:
@@ -209,7 +240,7 @@ def _from_class_columns(problem: Problem, first: Entry, make, named: bool) -> Fa
 
 def alternative(problem: Problem, first: Entry) -> str | None:
     """The method to turn to, of those that take the problem the one expected to be fastest."""
-    if on_active_sets(problem, first):
+    if on_active_sets(problem, first) or on_program(problem, first):
         return "newton"
     if problem.penalty.strong_convexity == 0.0:
         return None  # nothing but continuation
@@ -236,6 +267,12 @@ def on_active_sets(problem: Problem, first: Entry) -> bool:
     return few and first.cls in ON_COLUMNS
 
 
+def on_program(problem: Problem, first: Entry) -> bool:
+    """Whether descent on columns, or Newton's method, may be left to an interior point."""
+    crawls = first.cls in (*ON_COLUMNS, "Newton", "NewtonCG")
+    return crawls and left_to_program(problem)
+
+
 def lesson(problem: Problem, switched: Switch | None) -> str:
     """The solver to begin with after a switch at another penalty: not again the wrong one."""
     if switched is None:
@@ -244,6 +281,8 @@ def lesson(problem: Problem, switched: Switch | None) -> str:
     first = admit(problem, choose(problem), {})
     if on_active_sets(problem, first):
         return "auto"  # from the last point on descent may do
+    if on_program(problem, first) and not bent_program(problem):
+        return "auto"  # of that name there is another one
     same = (first.name, alternative(problem, first)) == (switched.before, switched.after)
     return switched.after if same else "auto"
 
@@ -254,6 +293,8 @@ def expected(problem: Problem, entry: Entry) -> float:
     if entry.cls == "SmallNewton":
         each = small_factor(problem) + ACTIVE_CALLS
         return ACTIVE_STEPS * each / (unit * max(problem.matrix.nnz, 1))
+    if entry.cls == "InteriorPoint":
+        return interior_time(problem) / (unit * max(problem.matrix.nnz, 1))
     times = {"newton": newton_time, "newton-cg": cg_time, "lbfgs": quasi_newton_time}
     if entry.name in times:
         return times[entry.name](problem) / (unit * max(problem.matrix.nnz, 1))
@@ -270,7 +311,7 @@ def expected(problem: Problem, entry: Entry) -> float:
 
 def patience(problem: Problem, entry: Entry) -> float:
     """Work that a method gets before it is judged: Newton's stages with kinks seem to crawl."""
-    if on_active_sets(problem, entry):
+    if on_active_sets(problem, entry) or on_program(problem, entry):
         return JUDGED_AFTER
     if entry.cls == "KinkedNewton":
         return KINKED_PATIENCE * expected(problem, entry)

@@ -217,14 +217,20 @@ def interior_pays(problem: Problem) -> bool:
     """Whether some tens of Gram matrices take less time than the passes of APDC with an l1."""
     n, d, nnz = problem.n, problem.d, problem.matrix.nnz
     dense = problem.matrix.is_dense
+    a_pass = (APDC_DENSE if dense else APDC_SPARSE) * nnz + APDC_ROW * n
+    passes = APDC_FIRST + PROGRAM_PER_ROOT * kappa(problem) ** 0.5 * (d / n) ** 0.25
+    return interior_time(problem) <= min(passes, PROGRAM_PASSES) * a_pass
+
+
+def interior_time(problem: Problem) -> float:
+    """Nanoseconds that an interior point may take."""
+    n, d, nnz = problem.n, problem.d, problem.matrix.nnz
+    dense = problem.matrix.is_dense
     size = min(n, d)  # of the system, which is on the smaller side
     pairs = nnz * nnz / max(n, d) / 2.0
     gram = BLAS_FLOP * n * d * (size + SHORT_ROWS) / 2.0 if dense else SPARSE_PAIR * pairs
     products = 3.0 * (PAIR if dense else SPARSE_PRODUCTS) * nnz
-    each = gram + LARGE_FLOP * size**3 / 3.0 + products + CALLS
-    a_pass = (APDC_DENSE if dense else APDC_SPARSE) * nnz + APDC_ROW * n
-    passes = APDC_FIRST + PROGRAM_PER_ROOT * kappa(problem) ** 0.5 * (d / n) ** 0.25
-    return INTERIOR_STEPS * each <= min(passes, PROGRAM_PASSES) * a_pass
+    return INTERIOR_STEPS * (gram + LARGE_FLOP * size**3 / 3.0 + products + CALLS)
 
 
 def conditioning(problem: Problem) -> float:

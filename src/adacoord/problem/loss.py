@@ -67,6 +67,11 @@ class Loss:
         """Whether phi has a continuous slope, but no bound on that or on its curvature."""
         return self.differentiable and self.gamma == 0.0
 
+    @property
+    def straight(self) -> bool:
+        """Whether phi is linear beyond parabolas or kinks, so that an interior point takes it."""
+        return False
+
     def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         """phi(z)."""
         raise NotImplementedError

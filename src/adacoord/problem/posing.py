@@ -81,12 +81,15 @@ def column_penalty(
 
 
 def within_a_box(problem: Problem, penalty: Penalty | ColumnPenalty) -> Penalty | ColumnPenalty:
-    """The penalty; with kinks and none, that of columns which all go without.
+    """The penalty; with kinks or x >= 0, and none, that of columns which all go without.
 
-    Such a P is no smooth one, whose slope would say how near the optimum is, but a linear program:
-    solved as such, with the certificate of a box (:mod:`.column_penalty`).
+    Such a P is no smooth one, whose slope would say how near the optimum is, but a linear program,
+    or one with bounds like any others: solved as such, with the certificate of a box
+    (:mod:`.column_penalty`).  (Least squares with x >= 0 have a method of their own.)
     """
-    if penalty.coercive or problem.loss.differentiable or problem.matrix.blocked:
+    smooth = problem.loss.differentiable and not penalty.sparse
+    apart = problem.loss.name == "squared" or problem.loss.blocks
+    if penalty.coercive or smooth or apart or problem.matrix.blocked:
         return penalty
     zero, _, lower, upper = penalty.by_column(problem.d)
     return ColumnPenalty(zero, zero, lower, upper, _column_sizes(problem))

@@ -21,6 +21,10 @@ class Quadratic(Loss):
     def gamma(self) -> float:
         return self.constants[0]
 
+    @property
+    def straight(self) -> bool:
+        return max(map(abs, self.constants[2:])) < np.inf
+
     def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         shape = np.shape(b)
         lo, hi = (np.array(np.broadcast_to(end, shape)) for end in self._ends(b))

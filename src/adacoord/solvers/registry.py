@@ -47,7 +47,8 @@ class Entry:
     numbers a row (multinomial), ``unpenalised`` whether it takes l1 = l2 = 0;
     ``columns`` takes its place where there is an l1 and a loss with a continuous slope, ``small``
     where the data are small, ``kinked`` for losses without a continuous slope, ``program`` for
-    those of them with more than an l2 (:func:`kinked_program`), ``nonnegative`` for least squares
+    those of them with more than an l2, and smooth ones that are linear beyond a parabola
+    (:func:`kinked_program`, :func:`bent_program`), ``nonnegative`` for least squares
     with x >= 0 and no penalty, ``gram`` for least squares on dense data whose Gram matrix fits,
     ``tall`` for log links on dense data of few columns,
     ``classes`` for losses of several numbers a row, ``bounded`` where columns have weights or
@@ -104,7 +105,7 @@ class Entry:
             return self.class_columns
         if problem.penalty.grouped:
             return self.groups or self
-        if self.program is not None and kinked_program(problem):
+        if self.program is not None and (kinked_program(problem) or bent_program(problem)):
             return self.program
         if extended(problem):
             return self.bounded or self
@@ -428,10 +429,32 @@ def nonnegative_least_squares(problem: Problem) -> bool:
 def kinked_program(problem: Problem) -> bool:
     """A loss with kinks and more than one l2: a program for an interior point, of rows or columns
     whose Gram matrix is not absurd.  (A column whose bounds meet has no inside.)"""
-    penalty, further = problem.penalty, extended(problem)
-    if isinstance(penalty, GroupPenalty) or problem.loss.differentiable:
+    if problem.loss.differentiable:
         return False
-    if not further and (penalty.quadratic or small(problem)):
+    if not extended(problem) and (problem.penalty.quadratic or small(problem)):
+        return False
+    return _has_program(problem)
+
+
+def bent_program(problem: Problem) -> bool:
+    """A smooth loss that is linear beyond a parabola, with an l1: such a program, too, for which
+    descent on columns is left where it crawls; small data with weights or bounds of columns at
+    once, and larger ones where Newton's method on them crawls (:func:`left_to_program`)."""
+    if extended(problem):
+        return small(problem) and left_to_program(problem)
+    return problem.penalty.has_threshold and not small(problem) and left_to_program(problem)
+
+
+def left_to_program(problem: Problem) -> bool:
+    """Whether what crawls on a smooth loss may be left to an interior point."""
+    bent = problem.loss.differentiable and problem.loss.straight and problem.has_certificate
+    return bent and not problem.matrix.blocked and _has_program(problem)
+
+
+def _has_program(problem: Problem) -> bool:
+    """Whether columns are apart, all of them with room, and the matrix is not absurd."""
+    penalty = problem.penalty
+    if isinstance(penalty, GroupPenalty):
         return False
     _, _, lower, upper = penalty.by_column(1 if penalty.uniform else problem.d)
     by_rows = penalty.uniform and not problem.matrix.blocked
@@ -551,7 +574,7 @@ def admit(problem: Problem, name: str, options: dict) -> Entry:
             f'loss="{problem.loss.name}": solver="{name}" needs a smooth loss; use '
             f'solver="{instead}", or a smooth loss such as "smooth_hinge"'
         )
-    fits_anyway = small(problem) or entry.extended or kinked_program(problem)
+    fits_anyway = small(problem) or entry.extended
     if name == "newton" and not fits_anyway and too_large(problem):
         size = system_size(problem)
         remedy = (

@@ -14,8 +14,9 @@ from smooth_problems import make
 import adacoord as ac
 from adacoord.api.solve import run
 from adacoord.auto.rule import choose
+from adacoord.problem import losses
 from adacoord.problem.losses import LOSSES
-from adacoord.solvers.newton import interior, program, size
+from adacoord.solvers.newton import interior, program, size, small
 from adacoord.solvers.newton.active_set import ActiveSet
 from adacoord.solvers.newton.dense import DenseNewton
 from adacoord.solvers.newton.dense_kernels import descend
@@ -436,3 +437,31 @@ def test_programs_in_pieces(make_data):
         other.advance(5)
     for name in ("x", "y", "intercept", "estimate", "passes", "operations"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("loss", [losses.SmoothHinge(1e-3), losses.Huber(1e-3)], ids=str)
+@pytest.mark.parametrize("shape", [(83, 66), (300, 40), (60, 300)])
+@pytest.mark.parametrize("further", [{}, {"positive": True}, {"l2": 1e-5}, {"l1": 0.0, "l2": 1e-6}])
+def test_narrow_bends(loss, shape, further):
+    """Newton's models see no bend before the point is within it: gaps of .6 to 1 were left."""
+    rng = np.random.default_rng(sum(shape))
+    A = rng.standard_normal(shape)
+    b = A @ rng.standard_normal(shape[1]) / shape[1] ** 0.5 + 0.5 * rng.standard_normal(shape[0])
+    b = np.sign(b) if loss.task == "classification" else b
+    posed = ac.Problem(A, b, loss, l1=1.0, intercept=True)
+    penalty = {"l1": 0.01 * posed.l1_max()} | further
+    posed = ac.Problem(A, b, loss, intercept=True, **penalty)
+    result = solve(posed, tol=1e-9, max_passes=150)
+    assert result.converged and result.history.switched is None
+    solver = SmallNewton(posed, np.random.Generator(np.random.PCG64(0)))
+    other = SmallNewton(posed, np.random.Generator(np.random.PCG64(0)))
+    with np.errstate(all="ignore"):
+        solver.advance(22)  # to DIRECT's end, and beyond
+        while solver.stage == small.DESCEND:
+            solver.advance(1)
+        solver.advance(3)
+        other.restore(solver.state())
+        for part in (solver, other):
+            part.advance(25)
+    np.testing.assert_array_equal(solver.x, other.x)
+    np.testing.assert_array_equal(solver.y, other.y)

@@ -1,21 +1,21 @@
-r"""An interior point for losses with kinks and any separable penalty: the linear or quadratic
-program that they make.
+r"""An interior point for losses with kinks or narrow bends, and any separable penalty: the linear
+or quadratic program that they make.
 
-Problem     min P(x, c) for phi_i(z) = max of v (z - b_i) - epsilon |v| over v in [lo_i, hi_i]
-            (hinge, absolute, quantile, epsilon-insensitive) and g(x) = sum_j l1_j |x_j| +
-            l2_j/2 x_j^2 on lower <= x <= upper
-Program     a sum of terms max_{L <= v <= U} v (s - b), with s of a row or of a column
+Problem     min P(x, c) for phi_i(z) = max of v (z - b_i) - epsilon |v| - alpha v^2/2 over v in
+            [lo_i, hi_i] (hinge, absolute, quantile, epsilon-insensitive; with an alpha smooth
+            hinge and Huber) and g(x) = sum_j l1_j |x_j| + l2_j/2 x_j^2 on lower <= x <= upper
+Program     a sum of terms max_{L <= v <= U} v (s - b) - bend v^2/2, with s of a row or of a column
             (:mod:`.terms`).  With B of the rows [A, 1] and [I, 0], one for each term, the dual is
 
-                min b.v + |x|^2_l2/2  with  B'v + l2 x = 0,  L <= v <= U
+                min b.v + |v|^2_bend/2 + |x|^2_l2/2  with  B'v + l2 x = 0,  L <= v <= U
 
-            whose multipliers are (x, c): b - B(x, c) = r - t, r, t >= 0 those of the bounds
-Step        of the conditions r (v - L) = mu, t (U - v) = mu: q = 1/(r/(v - L) + t/(U - v)),
+            whose multipliers are (x, c): b + bend v - B(x, c) = r - t, r, t >= 0 of the bounds
+Step        of the conditions r (v - L) = mu, t (U - v) = mu: q = 1/(bend + r/(v - L) + t/(U - v)),
             (B' diag(q) B + l2) d(x, c) = right side, or the same on the side of the rows
             (:mod:`.interior_systems`); predictor and corrector by the same factor (Mehrotra 1992;
             for quantile regression Portnoy and Koenker 1997)
-Lengths     SHORT of the way to the bounds, of v and of the multipliers each; with an l2 one for
-            both, which it binds together
+Lengths     SHORT of the way to the bounds, of v and of the multipliers each; with an l2 or a bend
+            one for both, which these bind together
 A pass      is one iteration: the Gram matrix, its factor, and four products with A and A'
 Shown       ``estimate`` is the gap of the program; the monitor looks when that is small
 Stops       never: the monitor does.  ``stuck`` where rounding leaves no step
@@ -73,7 +73,8 @@ class InteriorPoint(Solver):
         self.live = self.high > self.low
         self.below, self.above = self.live & (self.low > -np.inf), self.live & (self.high < np.inf)
         self.l1, self.l2 = problem.penalty.by_column(problem.d)[:2]
-        self.bound_together = bool((self.l2 > 0.0).any())
+        self.bend = self.terms.bend
+        self.bound_together = bool((self.l2 > 0.0).any() or (self.bend > 0.0).any())
         self.lengths = problem._column_lengths
         self.v = self._first_dual()
         away = self._away()
@@ -123,9 +124,9 @@ class InteriorPoint(Solver):
     # ---- what is measured -----------------------------------------------------------------------
 
     def _away(self) -> np.ndarray:
-        """b - B (x, c)."""
+        """b + bend v - B (x, c)."""
         z = self.problem.matrix.dot(self.point) + self.c
-        return self.b - self.terms.spread(z, self.point)
+        return self.b + self.bend * self.v - self.terms.spread(z, self.point)
 
     def _back(self) -> tuple[np.ndarray, float]:
         """B'v + l2 x, and the sum of v that goes with the intercept."""
@@ -146,7 +147,7 @@ class InteriorPoint(Solver):
         problem = self.problem
         below = np.where(self.below, self.v - self.low, 1.0)
         above = np.where(self.above, self.high - self.v, 1.0)
-        pull = self.r / below + self.t / above
+        pull = self.bend + self.r / below + self.t / above
         q = np.divide(1.0, pull, out=np.zeros(pull.size), where=pull > 0.0)
         shares = self._factorise(q)
         back = self._back()
@@ -266,21 +267,24 @@ class InteriorPoint(Solver):
     def _judge(self, open_: np.ndarray, wrong: np.ndarray) -> float:
         """y, D of the program, and its relative gap with what B'v + l2 x costs where it is not 0.
 
-        What is ``wrong`` with b - B (x, c) = r - t costs P as much as v may be, and what is open of
-        B'v + l2 x = 0 as much as x is.
+        What is ``wrong`` with b + bend v - B (x, c) = r - t costs P as much as v may be, and what
+        is open of B'v + l2 x = 0 as much as x is.
         """
         problem = self.problem
         rows = self.terms.gathered(self.v)[0]
         w = np.ones(problem.n) if problem.weights is None else problem.weights
         self.y = np.divide(rows * problem.n, w, out=np.zeros(problem.n), where=w > 0.0)
-        away = self.r - self.t  # b - B (x, c)
+        s = self.bend * self.v - self.r + self.t  # B (x, c) - b
         low, high = np.where(self.below, self.low, 0.0), np.where(self.above, self.high, 0.0)
         square = 0.5 * float(np.sum(self.l2 * np.square(self.point)))
         most = np.maximum(np.maximum(high, -low), np.abs(self.v))
-        primal = square + float(np.sum(np.maximum(-high * away, -low * away)))
+        best = np.where(s > 0.0, high, low)
+        bent = self.bend > 0.0
+        best[bent] = np.clip(s[bent] / self.bend[bent], low[bent], high[bent])
+        primal = square + float(np.sum(best * (s - 0.5 * self.bend * best)))
         missed = float(np.sum((most * np.abs(wrong))[self.live]))
         missed += float(np.sum(np.abs(open_ * self.point)))
-        dual = -square - float(np.sum(self.b * self.v))
+        dual = -square - float(np.sum((self.b + 0.5 * self.bend * self.v) * self.v))
         gap = problem.relative_gap(primal + missed, dual)
         missing = float(np.max(np.abs(open_) * self._price(max(abs(primal), abs(dual)))))
         self.estimate = gap if missing <= CLOSED else gap + missing

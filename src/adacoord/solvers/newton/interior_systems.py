@@ -56,7 +56,7 @@ class ByColumns:
 
     def factorise(self, q: np.ndarray) -> None:
         n, self.q = self.problem.n, q
-        self.mass = float(np.sum(q[:n]))
+        self.mass = np.sum(q[:n])  # 0 where all underflow: NaN, which ends the run
         self.centre = self.matrix.tdot(q[:n]) / self.mass if self.problem.intercept else None
         H = weighted_gram(self.matrix, q[:n], self.centre)
         np.einsum("ii->i", H)[:] += q[n:]
@@ -81,7 +81,7 @@ class ByColumns:
         if self.centre is None:
             return self.factor.solve(gx), 0.0
         dx = self.factor.solve(gx - self.centre * gc)
-        return dx, gc / self.mass - float(np.sum(self.centre * dx))
+        return dx, float(gc / self.mass - np.sum(self.centre * dx))
 
 
 class ByRows:
@@ -154,5 +154,5 @@ class ByRows:
         if not self.problem.intercept:
             return w, 0.0
         one = self.factor.solve(self.root)
-        dc = (total - float(np.sum(self.root * w))) / float(np.sum(self.root * one))
-        return w + dc * one, dc
+        dc = (total - np.sum(self.root * w)) / np.sum(self.root * one)  # NaN: as by columns
+        return w + dc * one, float(dc)

@@ -6,6 +6,8 @@ weights, the same from every solver, digit by digit.  Here it costs milliseconds
 Problem     min P(x, c) with a penalty, n x d of at most 2^18 numbers (:func:`.size.small`)
 Smooth      :mod:`.dense`, to its end; with l1 and many columns coordinate descent on working sets,
             and then :mod:`.active_set`
+Bends       smooth hinge and Huber with zeros or signs to be found, and bends so narrow that models
+            say nothing of the next point: an :mod:`.interior` point, and :mod:`.dense` from there
 Kinks       the loss is rounded off around the dual point y: phi*(v) + (mu/2)(v - y)^2 in place of
             phi*(v) leaves an optimal y where it is (the augmented Lagrangian; the proximal point
             method on the dual).  Some passes of dual ascent find out about where; then mu falls,
@@ -36,7 +38,7 @@ from ...problem import Problem
 from ...problem.quadratic_losses import Quadratic
 from ..base import Solver, first_intercept
 from .active_set import ActiveSet
-from .dense import DenseNewton
+from .dense import STRUGGLE, DenseNewton
 from .size import MOST_COLUMNS
 
 #: The stages, by the numbers that ``state()`` knows them by.
@@ -203,6 +205,8 @@ class SmallNewton(Solver):
             self._move()
             self.estimate = 0.0
             self._leave(STUCK)
+        elif self.engine is None or self.engine.taken >= STRUGGLE:
+            self._turn_interior()
 
     def _ascend(self) -> None:
         """Some passes of dual ascent, to find out about where."""
@@ -292,7 +296,7 @@ class SmallNewton(Solver):
             self._turn_dense(DIRECT)
 
     def _interior(self) -> None:
-        """The linear program, by an interior point."""
+        """The program, by an interior point."""
         if self.inner is None:
             self.inner = self._make_inner()
         self._descended()
@@ -305,7 +309,10 @@ class SmallNewton(Solver):
         if ended:
             if inner.estimate <= NEAR:
                 self.estimate = 0.0
-            self._leave(PROGRAM if self.problem.penalty.l2 == 0.0 else ROUND)
+            if self.problem.loss.differentiable:
+                self._leave(DIRECT if self.dense is not None else STUCK)
+            else:
+                self._leave(PROGRAM if self.problem.penalty.l2 == 0.0 else ROUND)
 
     def _program(self) -> None:
         """The linear program, by HiGHS."""
@@ -321,8 +328,18 @@ class SmallNewton(Solver):
         self.estimate = 0.0
         self._leave(FINISH)
 
+    def _turn_interior(self) -> bool:
+        """To an interior point, once, where models of the loss lead astray."""
+        if self.tries < 0 or not self.problem.loss.straight:
+            return False
+        self.tries = -1
+        self._leave(INTERIOR)
+        return True
+
     def _turn_dense(self, stage: int) -> None:
         """From coordinate descent, which crawls, to Newton's method on all columns."""
+        if stage == DIRECT and self._turn_interior():
+            return
         if self.problem.d > MOST_COLUMNS:
             self._leave(STUCK)
             return

@@ -1,7 +1,10 @@
-r"""Losses with kinks and penalties as sums of terms max_{L <= v <= U} v (s - b) of one number s.
+r"""Losses with kinks, or narrow bends, and penalties as sums of terms of one number s,
+
+    max_{L <= v <= U} v (s - b) - bend v^2/2
 
 =====================  ==============================  ==================================
 of a row, s = z_i      phi_i on [lo, hi]               v in w_i/n [lo, hi], b = b_i
+                       ... with alpha (Huber's, say)   bend = n alpha/w_i, 0 for all others
                        ... with a tube of epsilon      v in w_i/n [0, hi], b = b_i + epsilon,
                                                        and w_i/n [lo, 0], b = b_i - epsilon
 of a column, s = x_j   l1_j |x_j|                      v in [-l1_j, l1_j], b = 0
@@ -24,12 +27,13 @@ from ...problem.group_penalty import GroupPenalty
 
 @dataclass(frozen=True)
 class Terms:
-    """``low``, ``high`` and ``b`` of the terms, layers of all rows first, then layers of all
-    columns; a row or column that a layer has nothing for has low = high."""
+    """``low``, ``high``, ``b`` and ``bend`` of the terms, layers of all rows first, then layers of
+    all columns; a row or column that a layer has nothing for has low = high."""
 
     low: np.ndarray
     high: np.ndarray
     b: np.ndarray
+    bend: np.ndarray
     row_layers: int
     column_layers: int
     n: int
@@ -64,12 +68,13 @@ def _sum(layers: np.ndarray) -> np.ndarray:
 
 
 def terms_of(problem: Problem) -> Terms:
-    """The terms of a loss with kinks, and of a separable penalty without its l2."""
+    """The terms of a loss with bounded slopes, and of a separable penalty without its l2."""
     n, d = problem.n, problem.d
     w = (np.ones(n) if problem.weights is None else problem.weights) / n
     low, high = problem._domain
     b = problem.b if problem.offset is None else problem.b - problem.offset
-    epsilon, none = problem.loss.constants[1], np.zeros(n)
+    alpha, epsilon = problem.loss.constants[:2]
+    none = np.zeros(n)
     if epsilon == 0.0:
         rows = [(w * low, w * high, b)]
     else:
@@ -88,4 +93,6 @@ def terms_of(problem: Problem) -> Terms:
     if not (columns[0][0] < columns[0][1]).any():
         del columns[0]
     low, high, b = (np.concatenate(part) for part in zip(*rows, *columns, strict=True))
-    return Terms(low, high, b, len(rows), len(columns), n, d)
+    bends = [np.divide(alpha, w, out=np.zeros(n), where=w > 0.0)] * len(rows)
+    bend = np.concatenate([*bends, np.zeros(len(columns) * d)])
+    return Terms(low, high, b, bend, len(rows), len(columns), n, d)
