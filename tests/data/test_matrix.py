@@ -482,3 +482,20 @@ def test_both_products_are_those_of_each(form):
         z, u = matrix.both(left, right)
         np.testing.assert_array_equal(z, matrix.dot(left))
         np.testing.assert_array_equal(u, matrix.tdot(right))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_several_products_lie_as_what_they_are_of(order, dtype, monkeypatch):
+    """Each product together, or each row of all, without a copy that turns them."""
+    monkeypatch.setattr("adacoord.data.matrix.CACHED", 200)
+    rng = np.random.default_rng(3)
+    A, X = rng.standard_normal((300, 7)).astype(dtype), rng.standard_normal((7, 3))
+    matrix, V = as_matrix(A), rng.standard_normal((300, 3))
+    found = matrix.dot(np.asarray(X, order=order))
+    assert found.flags.c_contiguous == (order == "C")
+    np.testing.assert_allclose(found, A.astype(float) @ X, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        matrix.tdot(np.asarray(V, order=order)), A.astype(float).T @ V, rtol=0, atol=1e-11
+    )
+    assert not matrix.dot(np.zeros((7, 3), order=order)).any()

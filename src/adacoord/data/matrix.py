@@ -189,10 +189,19 @@ class Matrix:
         return out
 
     def dot(self, x: np.ndarray) -> np.ndarray:
-        """A x, accumulated in float64 whatever the data's type; ``x`` may have K columns."""
+        """A x, accumulated in float64 whatever the data's type; ``x`` may have K columns.
+
+        Of dense data the columns of A x stay together where those of x are.
+        """
         from ..kernels.classes import matmat
         from ..kernels.rows import matvec
 
+        if x.ndim > 1 and self.is_dense and x.T.flags.c_contiguous and x.any():
+            x, out = x.astype(np.float64, copy=False), np.empty((x.shape[1], self.shape[0]))
+            with one_thread():
+                for rows, block in self.dense_blocks(x.shape[1]):
+                    np.matmul(x.T, block.T, out=out[:, rows])
+            return out.T
         out = np.zeros(self.shape[:1] + x.shape[1:])
         if not x.any():
             return out
@@ -211,12 +220,13 @@ class Matrix:
         from ..kernels.rows import rmatvec
 
         out = np.zeros(self.shape[1:] + v.shape[1:])
-        v = np.ascontiguousarray(v, dtype=np.float64)
         if v.ndim > 1 and self.is_dense:
+            v = v.astype(np.float64, copy=False)
             with one_thread():
                 for rows, block in self.dense_blocks(v.shape[1]):
                     out += block.T @ v[rows]
             return out
+        v = np.ascontiguousarray(v, dtype=np.float64)
         cut = row_block(*self.shape, self.nnz)
         (rmatvec if v.ndim == 1 else rmatmat)(*self.arrays, v, cut, np.zeros_like(out), out)
         return out
