@@ -499,3 +499,16 @@ def test_several_products_lie_as_what_they_are_of(order, dtype, monkeypatch):
         matrix.tdot(np.asarray(V, order=order)), A.astype(float).T @ V, rtol=0, atol=1e-11
     )
     assert not matrix.dot(np.zeros((7, 3), order=order)).any()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_that_count(order):
+    rng = np.random.default_rng(4)
+    A = np.asarray(rng.standard_normal((40, 900)), order=order)
+    scale = np.repeat([1.0, 1e-3], [30, 870])
+    assert as_matrix(A).columns_that_count == pytest.approx(900, rel=0.15)
+    assert as_matrix(A * scale).columns_that_count == pytest.approx(30, rel=0.15)
+    assert as_matrix(A * scale + 100.0).columns_that_count == pytest.approx(30, rel=0.15)
+    assert as_matrix(np.asarray(A.T, order="C")).columns_that_count == 40.0  # nobody asks
+    assert as_matrix(sparse.csr_array(A * scale)).columns_that_count == 900.0
+    assert as_matrix(np.ones((4, 9))).columns_that_count == 9.0
