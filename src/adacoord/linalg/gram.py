@@ -19,7 +19,9 @@ SAMPLE = 256
 #: ... unless that leaves less than this share of them.
 CANCELS = 1e-4
 #: ... and the share of the mean square of each column that means may make where they are left.
-CENTRED = 0.9
+CENTRED = 0.99
+#: Of products, unless float32 will do.
+DOUBLE = np.dtype(np.float64)
 
 
 def weighted_gram(
@@ -38,9 +40,9 @@ def weighted_gram(
     if matrix.is_dense:
         A, weight = _with_weight(as_scipy(matrix), weight)
         if d <= NARROW:
-            return _narrow_gram(A, weight, np.zeros(d) if centre is None else centre)[0]
-        kind = np.dtype(np.float32 if single else np.float64)
-        return _dense_gram(A, weight, centre, kind)[0]
+            return _narrow_gram(A, weight, centre)[0]
+        kind = np.dtype(np.float32) if single else DOUBLE
+        return _dense_gram(A, weight, centre, kind=kind)[0]
     H = np.zeros((d, d))
     sparse_gram(*matrix.arrays, weight, H)
     if centre is not None:
@@ -66,19 +68,21 @@ def gram_and_products(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(:func:`weighted_gram` about m, m, sum_i weight_i (a_i - m) v_i') of dense rows.
 
-    m is the mean by these weights, and so the mean of the rows v_i of ``values`` must be 0; or m is
-    0, unless ``centred``.
+    m is the mean by these weights, or 0, unless ``centred``.  A number v_i for each row, or several.
     """
     A = as_scipy(matrix)
-    if A.shape[1] > NARROW:  # products with blocks of rows that are in the cache anyway
+    if A.shape[1] > NARROW or values.ndim == 1:
+        # products with blocks of rows that are in the cache anyway
         if centred:
             return _about_mean(A, weight, values)
-        H, _, products = _dense_gram(A, weight, None, np.dtype(np.float64), values)
+        made = _narrow_gram if A.shape[1] <= NARROW else _dense_gram
+        H, _, products = made(A, weight, None, values=values)
         return H, np.zeros(A.shape[1]), products
     products = matrix.tdot((weight * values.T).T)
-    if centred:
-        return *_about_mean(A, weight)[:2], products
-    return weighted_gram(matrix, weight), np.zeros(A.shape[1]), products
+    if not centred:
+        return weighted_gram(matrix, weight), np.zeros(A.shape[1]), products
+    H, centre, _ = _about_mean(A, weight)
+    return H, centre, products - np.multiply.outer(centre, weight @ values)
 
 
 def weighted_moments(matrix: Matrix, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,39 +126,44 @@ def _about_mean(
         if d <= NARROW or not small.all():
             near = mean
     for last in (False, True):
-        if d <= NARROW:
-            H, sums = _narrow_gram(A, weight, near)
-            products = np.zeros((d, 0))
-        else:
-            H, sums, products = _dense_gram(A, weight, near, np.dtype(np.float64), values)
+        made = _narrow_gram if d <= NARROW else _dense_gram
+        H, sums, products = made(A, weight, near, values=values)
         sums /= total
         left = total * np.multiply.outer(sums, sums)
         near = near + sums
         if last or (left.diagonal() <= (1.0 - CANCELS) * H.diagonal()).all():
             break
     H -= left
+    if values is not None:
+        products -= np.multiply.outer(sums, weight @ values)
     return H, near, products
 
 
 def _narrow_gram(
-    A: np.ndarray, weight: np.ndarray, centre: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(sum_i weight_i (a_i - centre)(a_i - centre)', sum_i weight_i (a_i - centre))."""
+    A: np.ndarray,
+    weight: np.ndarray,
+    centre: np.ndarray | None,
+    values: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """:func:`_dense_gram`, with one value for each row at most."""
     from ..kernels.gram import narrow_gram
 
     (n, d), by_rows = A.shape, A.flags.c_contiguous
     data, across, down = (A, 1, d) if by_rows else (A.T, n, 1)
-    H, sums = np.empty((d, d)), np.zeros(d)
-    narrow_gram(data.reshape(-1), np.uint64(across), np.uint64(down), weight, centre, H, sums)
-    return H, sums
+    H, sums, products = np.empty((d, d)), np.zeros(d), np.zeros(d)
+    centre = np.zeros(d) if centre is None else centre
+    values = np.zeros(0) if values is None else values
+    steps = np.uint64(across), np.uint64(down)
+    narrow_gram(data.reshape(-1), *steps, weight, values, centre, H, sums, products)
+    return H, sums, products
 
 
 def _dense_gram(
     A: np.ndarray,
     weight: np.ndarray,
     centre: np.ndarray | None,
-    kind: np.dtype,
     values: np.ndarray | None = None,
+    kind: np.dtype = DOUBLE,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(sum_i weight_i (a_i - centre)(a_i - centre)', sum_i weight_i (a_i - centre), sum_i weight_i
     (a_i - centre) v_i').
@@ -164,7 +173,7 @@ def _dense_gram(
     n, d = A.shape
     shift = None if centre is None or not centre.any() else centre.astype(kind)
     H, sums = np.zeros((d, d)), np.zeros(d)
-    products = np.zeros((d, 0 if values is None else values.shape[1]))
+    products = np.zeros((d, 0) if values is None else (d, *values.shape[1:]))
     rows, alike = max(1, CACHED // d), n > 0 and bool((weight == weight[0]).all())
     root = np.ones(rows) if alike else np.sqrt(weight)
     # one block for all: memory from the system would take half the time of the products
@@ -182,7 +191,7 @@ def _dense_gram(
         sums += own @ part
         if values is not None:
             some = values[i : i + rows]
-            products += part.T @ (some if alike else own[:, None] * some)
+            products += part.T @ (some if alike else (own * some.T).T)
     if alike:
         for total in (H, sums, products):
             total *= weight[0]

@@ -141,17 +141,18 @@ class Newton(Solver):
         w = self.losses.w
         # a step of float32 is known to some six digits of it: the next one, if any, to the last
         rough = self.passes == 0 and problem.has_certificate and not self.to_the_last
-        if not self.factorised:
-            if rough and system.single:
-                system.factorise(w, single=True)
-            else:
-                system.factorise(w)
-                self.factorised = True
-            self.operations += system.cost
+        rough = rough and system.single
         if self.residual is None:
             self.residual = self._residual()
-        p = w * self.residual
-        dt, dc = system.step(self.t, system.gradient(self.t, p), np.sum(p))
+        if rough:
+            system.factorise(w, single=True)
+        if rough or self.factorised:
+            gradient = system.gradient(self.t, w * self.residual)
+        else:
+            gradient = system.both(w, self.t, self.residual)
+        self.operations += 0 if self.factorised else system.cost
+        self.factorised = not rough
+        dt, dc = system.step(self.t, gradient, float(w @ self.residual))
         self.t, self.c = self.t + dt, self.c + dc
         self.y = self.residual = self._residual()
         if self.to_the_last:
