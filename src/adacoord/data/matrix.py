@@ -142,7 +142,7 @@ class Matrix:
 
     @cached_property
     def columns_that_count(self) -> float:
-        """(sum_j v_j)^2 / sum_j v_j^2 of the variances v_j of the columns, or d where rows are more.
+        """(sum_j v_j)^2 / sum_j v_j^2 of the variances v_j of the columns; d where rows are more.
 
         As many columns of one scale would make the rows as alike (1,159 x 5,837 numbers whose
         columns differ by decades: 25).  Of dense data, from some rows.

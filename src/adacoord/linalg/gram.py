@@ -68,7 +68,7 @@ def gram_and_products(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(:func:`weighted_gram` about m, m, sum_i weight_i (a_i - m) v_i') of dense rows.
 
-    m is the mean by these weights, or 0, unless ``centred``.  A number v_i for each row, or several.
+    m is the mean by these weights, or 0, unless ``centred``.  One v_i for each row, or several.
     """
     A = as_scipy(matrix)
     if A.shape[1] > NARROW or values.ndim == 1:
@@ -177,7 +177,8 @@ def _dense_gram(
     rows, alike = max(1, CACHED // d), n > 0 and bool((weight == weight[0]).all())
     root = np.ones(rows) if alike else np.sqrt(weight)
     # one block for all: memory from the system would take half the time of the products
-    room = None if shift is None and alike and A.dtype == kind else np.empty((min(rows, n), d), kind)
+    as_it_is = shift is None and alike and A.dtype == kind
+    room = None if as_it_is else np.empty((min(rows, n), d), kind)
     for i in range(0, n, rows):
         part = A[i : i + rows]
         own = root[: len(part)] if alike else root[i : i + rows]

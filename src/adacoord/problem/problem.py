@@ -230,9 +230,16 @@ class Problem:
         return z
 
     def looked_at(
-        self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray
+        self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """:meth:`predictions` and :meth:`feasible_dual`, for which A is read once."""
+        """:meth:`predictions` and :meth:`feasible_dual`, for which A is read once.
+
+        ``None`` for the y that the slopes of the losses there are.
+        """
+        if y is None:
+            z = self.predictions(x, intercept)
+            y = self._repaired(self.loss.derivative(z, self.b))
+            return z, *self._scaled(y, self.average(y))
         y = self._repaired(self._check_y(y))
         z, u = self.matrix.both(x, self._weighted(y))
         return self._shifted(z, intercept), *self._scaled(y, u / self.n)

@@ -475,6 +475,33 @@ def test_a_system_and_its_gradient_from_rows_that_are_read_once(storage, shape, 
     assert steps[0][1] == pytest.approx(steps[1][1], rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_judge_makes_the_slopes_of_its_predictions(intercept, monkeypatch):
+    """Least squares read A once for the step, and once each for the predictions and A'y."""
+    rng = np.random.default_rng(8)
+    A = rng.standard_normal((40_000, 8))
+    b = A @ np.ones(8) + rng.standard_normal(40_000)
+    problem = ac.Problem(A, b, l2=1e-4, intercept=intercept)
+    calls = []
+    for name in ("dot", "tdot"):
+        product = getattr(type(problem.matrix), name)
+        monkeypatch.setattr(
+            type(problem.matrix),
+            name,
+            lambda m, v, name=name, product=product: (
+                calls.append(name) if v.any() else None,
+                product(m, v),
+            )[1],
+        )
+    result = ac.solve(problem, "newton")
+    assert calls == ["dot", "tdot"] and result.converged and result.passes == 1
+    slopes = problem.predict(result.x, result.intercept) - problem.b
+    np.testing.assert_allclose(result.y, slopes, rtol=0, atol=1e-11)
+    solver = make_solver(problem)
+    solver.advance(1)
+    np.testing.assert_allclose(solver.y, slopes, rtol=0, atol=1e-11)  # for who asks
+
+
 def test_flat_losses_have_a_way_down():
     """All rows on the linear part of the smoothed hinge: no curvature for the intercept."""
     A, b = make("smooth_hinge", 30, 4)
