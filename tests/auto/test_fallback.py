@@ -390,3 +390,19 @@ def test_the_command_line_says_so(pick, tmp_path):
     assert run.exit_code == 0
     assert "acf (after " in run.stdout and "passes of apdc)" in run.stdout
     assert "apdc -> acf" in run.stderr
+
+
+@pytest.mark.parametrize("shape", [(700, 3000), (600, 4000)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_wide_least_squares_of_columns_by_decades_are_factorised(shape, order):
+    """Where few columns count conjugate gradients crawl, and rows have these in common."""
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    l2 = 1.0 / len(b)
+    apart = np.asarray(A * np.exp(1.5 * rng.standard_normal(shape[1])), order=order)
+    problem = ac.Problem(apart, b, l2=l2, intercept=True)
+    assert choose(problem) == "newton"
+    slow = admit(problem, "newton-cg", {})
+    assert expected(problem, SOLVERS["acf"]) > expected(problem, SOLVERS["newton"])
+    assert alternative(problem, slow) == "newton"
+    assert choose(ac.Problem(np.asarray(A, order=order), b, l2=l2, intercept=True)) == "newton-cg"

@@ -482,3 +482,33 @@ def test_both_products_are_those_of_each(form):
         z, u = matrix.both(left, right)
         np.testing.assert_array_equal(z, matrix.dot(left))
         np.testing.assert_array_equal(u, matrix.tdot(right))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_several_products_lie_as_what_they_are_of(order, dtype, monkeypatch):
+    """Each product together, or each row of all, without a copy that turns them."""
+    monkeypatch.setattr("adacoord.data.matrix.CACHED", 200)
+    rng = np.random.default_rng(3)
+    A, X = rng.standard_normal((300, 7)).astype(dtype), rng.standard_normal((7, 3))
+    matrix, V = as_matrix(A), rng.standard_normal((300, 3))
+    found = matrix.dot(np.asarray(X, order=order))
+    assert found.flags.c_contiguous == (order == "C")
+    np.testing.assert_allclose(found, A.astype(float) @ X, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        matrix.tdot(np.asarray(V, order=order)), A.astype(float).T @ V, rtol=0, atol=1e-11
+    )
+    assert not matrix.dot(np.zeros((7, 3), order=order)).any()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_that_count(order):
+    rng = np.random.default_rng(4)
+    A = np.asarray(rng.standard_normal((40, 900)), order=order)
+    scale = np.repeat([1.0, 1e-3], [30, 870])
+    assert as_matrix(A).columns_that_count == pytest.approx(900, rel=0.15)
+    assert as_matrix(A * scale).columns_that_count == pytest.approx(30, rel=0.15)
+    assert as_matrix(A * scale + 100.0).columns_that_count == pytest.approx(30, rel=0.15)
+    assert as_matrix(np.asarray(A.T, order="C")).columns_that_count == 40.0  # nobody asks
+    assert as_matrix(sparse.csr_array(A * scale)).columns_that_count == 900.0
+    assert as_matrix(np.ones((4, 9))).columns_that_count == 9.0

@@ -89,3 +89,26 @@ def test_about_the_mean(shape, d, dtype, order):
     expected = (B.T * w) @ B
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * max(expected.max(), 1.0))
     assert np.array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [6, gram.NARROW + 2])
+@pytest.mark.parametrize("mean", [0.0, 0.3, 50.0])
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize("centred", [False, True])
+def test_with_products(storage, dtype, d, mean, alike, centred, monkeypatch):
+    """Whether rows are taken as they are, or about a mean, block by block."""
+    monkeypatch.setattr(gram, "CACHED", 1000)
+    rng = np.random.default_rng(5)
+    A = storage((rng.standard_normal((300, d)) + mean).astype(dtype))
+    w = np.full(300, 0.3) if alike else rng.random(300)
+    V = rng.standard_normal((3, 300)).T
+    V -= w @ V / w.sum()
+    m = w @ A.astype(float) / w.sum() if centred else np.zeros(d)
+    B = A.astype(float) - m
+    H, found, products = gram.gram_and_products(as_matrix(A), w, V, centred)
+    scale = float(np.square(A.astype(float)).sum())
+    np.testing.assert_allclose(found, m, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(H, (B.T * w) @ B, rtol=0, atol=1e-14 * scale)
+    np.testing.assert_allclose(products, (B.T * w) @ V, rtol=0, atol=1e-14 * scale)

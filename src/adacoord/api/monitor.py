@@ -292,7 +292,9 @@ class Monitor:
 
     def check(self, solver: Stepper) -> str:
         """Evaluate the solver's point; the reason to stop, or an empty string."""
-        point = solver.x, solver.intercept, solver.y
+        # a y that is made of the predictions is the judge's to make (:attr:`.Solver.offers_slopes`)
+        made = solver.offers_slopes and self._first is None
+        point: Any = solver.x, solver.intercept, None if made else solver.y
         if self._first is not None and all(map(np.array_equal, self._first, point)):
             primal, dual = self._first[3:]  # a solver that starts where the start was
         else:
@@ -351,9 +353,12 @@ class Monitor:
         return "stationary, no certificate" if self.stationarity <= self.tol else ""
 
     def _look(
-        self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray
+        self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray | None
     ) -> tuple[float, float]:
-        """P and D of a point, which is kept if it is the best of its kind."""
+        """P and D of a point, which is kept if it is the best of its kind.
+
+        ``y`` is None for what the slopes of the losses are there.
+        """
         # A solver may wander off for a while: an infinite P or D is simply not the best.
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(intercept).all() and np.isfinite(x).all()
@@ -361,7 +366,7 @@ class Monitor:
             if self.certified and finite:
                 z, feasible, u = self.problem.looked_at(x, intercept, y)
             elif self.certified:
-                feasible, u = self.problem.feasible_dual(y)
+                feasible, u = self.problem.feasible_dual(self.y if y is None else y)
             elif finite:
                 z = self.problem.predictions(x, intercept)
             if self.certified:
@@ -375,6 +380,7 @@ class Monitor:
                 self.best_primal, self.x, self.intercept = primal, x.copy(), copy(intercept)
                 self._z = z
                 if not self.certified:
+                    assert y is not None  # there is nothing to share
                     self.y = y.copy()
             if self.certified:
                 higher = self._worth(dual, u) > self._worth(self._dual_value, self._u)

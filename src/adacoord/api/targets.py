@@ -18,7 +18,7 @@ from ..auto.rule import choose
 from ..data.columns import as_scipy
 from ..linalg.blas import one_thread
 from ..linalg.cholesky import Cholesky
-from ..linalg.gram import weighted_gram
+from ..linalg.gram import gram_and_products
 from ..problem import Problem
 from ..problem.many import certificates
 from ..problem.penalties import Penalty
@@ -99,17 +99,18 @@ def _solutions(problems: list[Problem]) -> tuple[np.ndarray, np.ndarray]:
     """(x, c) of each, as rows."""
     first = problems[0]
     (n, d), m, w = first.matrix.shape, first.matrix, first.weights
-    B, centre, l2 = np.stack([p.b for p in problems]).T, np.zeros(d), first.penalty.l2
-    shift, ones = np.zeros(len(problems)), np.ones(n)
+    # less their mean, where there is an intercept
+    B, centre, l2 = np.stack([p._dual_targets for p in problems]).T, np.zeros(d), first.penalty.l2
+    shift, weight = np.zeros(len(problems)), np.full(n, 1.0 / n) if w is None else w / n
     if first.intercept:
-        total = max(n if w is None else float(np.sum(w)), np.finfo(np.float64).tiny)
-        centre, shift = m.tdot(ones if w is None else w) / total, _rowwise(w, B).sum(0) / total
-        B -= shift
+        shift = np.array([p.b[0] - b for p, b in zip(problems, B[0], strict=True)])
     if d <= n:
-        H = weighted_gram(m, (ones if w is None else w) / n, centre if first.intercept else None)
+        H, centre, products = gram_and_products(m, weight, B, first.intercept)
         np.einsum("ii->i", H)[:] += l2
-        X = Cholesky(H).solve(m.tdot(_rowwise(w, B)) / n).T
+        X = Cholesky(H).solve(products).T
     else:
+        if first.intercept:
+            centre = m.tdot(weight) / float(weight.sum())
         root = None if w is None else np.sqrt(w)
         Z = _rowwise(root, as_scipy(m) - centre)
         H = Z @ Z.T

@@ -245,7 +245,7 @@ def rows_meet(problem: Problem) -> bool:
     Margins put up with more of it than residuals: most duals of a classifier come to rest.
     """
     if problem.loss.task != "classification":
-        return problem.n >= MEET_REGRESSION * problem.d
+        return problem.n >= MEET_REGRESSION * problem.matrix.columns_that_count
     dense = problem.matrix.is_dense
     return problem.n >= (MEET_CLASSIFICATION if dense else MEET_SPARSE_CLASSIFICATION) * problem.d
 

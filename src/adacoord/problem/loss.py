@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..kernels.codes import CODES
+from .row_sums import sum_of
 
 
 class Units(NamedTuple):
@@ -91,6 +92,16 @@ class Loss:
 
     def _conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
         raise NotImplementedError
+
+    def value_sum(self, z: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None) -> float:
+        """sum_i w_i phi(z_i)."""
+        return sum_of(self.value, z, b, weights)
+
+    def conjugate_sum(
+        self, v: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
+    ) -> float:
+        """sum_i w_i phi*(v_i)."""
+        return sum_of(self.conjugate, v, b, weights)
 
     def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The ends of the interval on which the conjugate is finite."""

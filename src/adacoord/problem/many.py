@@ -44,15 +44,17 @@ def _block(
 ) -> Iterator[Certificate]:
     any_of = problems[0]
     # a row for each problem: of columns every operation would read the others with them
-    Z = np.ascontiguousarray(any_of.matrix.dot(np.ascontiguousarray(X.T)).T)
+    Z = np.ascontiguousarray(any_of.matrix.dot(np.ascontiguousarray(X).T).T)
     Z += c[:, None]
-    Y = np.empty_like(Z)
-    for problem, z, y in zip(problems, Z, Y, strict=True):
-        y[:] = problem._repaired(problem.loss.derivative(z, problem.b))
+    # memory from the system takes as long as what is written there: one block where that will do
+    Y = np.empty_like(Z) if any_of.loss.unbounded else Z
+    primal = np.empty(len(X))
+    for k, (problem, z) in enumerate(zip(problems, Z, strict=True)):
+        primal[k] = problem._primal_at(z, X[k])
+        Y[k] = problem._repaired(problem.loss.derivative(z, problem.b))
     U = any_of.average(Y.T)
     for k, problem in enumerate(problems):
-        primal = problem._mean(problem.loss.value(Z[k], problem.b)) + problem.penalty.value(X[k])
         y, u = problem._scaled(Y[k], U[:, k])
-        dual = problem._dual(y, u)
-        bound = problem.bound(X[k], float(c[k]), primal, y, u, dual, Z[k], tol, len(X))
-        yield Certificate(primal, y, bound)
+        dual, z = problem._dual(y, u), None if Y is Z else Z[k]
+        bound = problem.bound(X[k], float(c[k]), primal[k], y, u, dual, z, tol, len(X))
+        yield Certificate(float(primal[k]), y, bound)

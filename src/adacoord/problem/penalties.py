@@ -42,6 +42,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .row_sums import square_sum
+
 
 @dataclass(frozen=True)
 class Penalty:
@@ -150,6 +152,8 @@ class Penalty:
 
     def excess(self, v: np.ndarray) -> np.ndarray:
         """How far each coordinate of ``v`` is beyond the threshold l1 (0 where it is not)."""
+        if self.quadratic:
+            return np.abs(v)
         return np.maximum((v if self.positive else np.abs(v)) - self.l1, 0.0)
 
     def conjugate(self, v: np.ndarray) -> float:
@@ -161,6 +165,8 @@ class Penalty:
 
     def conjugate_gradient(self, v: np.ndarray) -> np.ndarray:
         """argmax_x x.v - g(x), where the strong convexity is positive."""
+        if self.quadratic:
+            return v / self.l2
         return np.sign(v) * self.excess(v) / self.l2
 
     def nearest(self, x: np.ndarray) -> np.ndarray:
@@ -207,7 +213,7 @@ class Penalty:
 
 def _scaled_square(x: np.ndarray, factor: float) -> float:
     """factor |x|^2, also where |x|^2 alone is beyond float64."""
-    total = float(np.square(x).sum())
+    total = square_sum(x.ravel())
     if 1e-250 < total < np.inf:
         return factor * total
     size = float(np.abs(x).max(initial=0.0))

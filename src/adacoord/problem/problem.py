@@ -52,7 +52,7 @@ from .posing import (
 from .reduction import Reduction, reduce_problem
 from .repair import balanced, endless, repaired
 from .rounding import SHARP, TOL, allowance
-from .row_sums import many, parts, sum_of, weighted_sum
+from .row_sums import many, parts, square_sum, weighted_sum
 from .targets import SquaredTargets
 from .unpenalised import separates, stationarity
 
@@ -230,9 +230,16 @@ class Problem:
         return z
 
     def looked_at(
-        self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray
+        self, x: np.ndarray, intercept: float | np.ndarray, y: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """:meth:`predictions` and :meth:`feasible_dual`, for which A is read once."""
+        """:meth:`predictions` and :meth:`feasible_dual`, for which A is read once.
+
+        ``None`` for the y that the slopes of the losses there are.
+        """
+        if y is None:
+            z = self.predictions(x, intercept)
+            y = self._repaired(self.loss.derivative(z, self.b))
+            return z, *self._scaled(y, self.average(y))
         y = self._repaired(self._check_y(y))
         z, u = self.matrix.both(x, self._weighted(y))
         return self._shifted(z, intercept), *self._scaled(y, u / self.n)
@@ -247,7 +254,7 @@ class Problem:
 
     def _primal_at(self, z: np.ndarray, x: np.ndarray) -> float:
         """The same from the predictions of x and c."""
-        mean = self._mean_of(self.loss.value, z, self.b)
+        mean = self._mean_of(self.loss.value_sum, z, self.b)
         return mean + self.penalty.value(np.asarray(x, dtype=np.float64))
 
     def dual(self, y: np.ndarray) -> float:
@@ -404,7 +411,7 @@ class Problem:
     @cached_property
     def _target_square(self) -> float:
         """The mean of w b^2."""
-        return self._mean(np.square(self.b))
+        return self._mean_square(self.b)
 
     @property
     def null_point(self) -> np.ndarray:
@@ -470,7 +477,7 @@ class Problem:
 
     def _mean_conjugate(self, y: np.ndarray) -> float:
         """The mean of w (phi*(y) - o y)."""
-        conjugates = self._mean_of(self.loss.conjugate, y, self._dual_targets)
+        conjugates = self._mean_of(self.loss.conjugate_sum, y, self._dual_targets)
         if self.offset is None or self.loss.task == "regression":
             return conjugates
         products = self.offset * y
@@ -560,7 +567,7 @@ class Problem:
         if b is self.b and b.ndim == 1 and self.loss.task not in SIGNS:
             targets = self._target_square
         elif self.loss.task not in SIGNS:
-            targets = self._mean(np.square(b) if b.ndim == 1 else np.einsum("ik,ik->i", b, b))
+            targets = self._mean_square(b)
         return rows**0.5, mass**0.5, targets**0.5
 
     @cached_property
@@ -595,10 +602,16 @@ class Problem:
     def _mean(self, values: np.ndarray) -> float:
         return weighted_sum(values, self.weights) / self.n
 
+    def _mean_square(self, values: np.ndarray) -> float:
+        """The mean of w |v|^2; rows of several numbers count as vectors."""
+        if values.ndim > 1:
+            return self._mean(np.einsum("ik,ik->i", values, values))
+        return square_sum(values, self.weights) / self.n
+
     def _mean_of(self, function: Callable, at: np.ndarray, b: np.ndarray) -> float:
-        """The mean of ``function(at, b)``, by who works on the rows."""
+        """The mean that ``function(at, b)`` is the sum of, by who works on the rows."""
         rows = (at, b) if self.weights is None else (at, b, self.weights)
-        return self.matrix.rowwise(sum_of, function, rows=rows) / self.n
+        return self.matrix.rowwise(function, rows=rows) / self.n
 
     def _check_intercept(self, intercept: float | np.ndarray) -> float | np.ndarray:
         if self.loss.blocks:

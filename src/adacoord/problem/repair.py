@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..kernels.summation import UNIT
 from .multiclass import balance
+from .row_sums import sum_and_size
 
 if TYPE_CHECKING:
     from .loss import Loss
@@ -50,19 +52,19 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
     else:
         movable = float(np.sum(room if w is None else w * room))
     given = y
+    total, size = sum_and_size(y if w is None else w * y)
     for _ in range(3):
-        total = (y if w is None else w * y).sum()
-        if total == 0.0 or movable == 0.0 or (bounded and abs(total) > movable):
+        # what is below the rounding of the sum would be counted as that (:mod:`.rounding`)
+        if abs(total) <= UNIT * size or movable == 0.0 or (bounded and abs(total) > movable):
             break
         step = (total / movable) * room
         y = y - step if y is given else np.subtract(y, step, out=y)
         if bounded:
             y = np.minimum(np.maximum(y, lo, out=y), hi, out=y)
-    weighted = y if w is None else w * y
-    total = weighted.sum()
+        total, size = sum_and_size(y if w is None else w * y)
     if total == 0.0:
         return y
-    up = 0.5 * (float(np.abs(weighted).sum()) + abs(total))  # of the heavier part
+    up = 0.5 * (size + abs(total))  # of the heavier part
     share = 1.0 - abs(total) / up
     if share == 1.0:  # rounding: less than the last digit
         return y
@@ -71,7 +73,7 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
 
 def endless(lo: Any, hi: Any) -> bool:
     """Whether these are the ends of all numbers, and not some for each row."""
-    return np.ndim(lo) == np.ndim(hi) == 0 and lo == -np.inf and hi == np.inf
+    return isinstance(lo, float) and isinstance(hi, float) and hi == -lo == np.inf
 
 
 def repaired(problem: Problem, y: np.ndarray) -> np.ndarray:

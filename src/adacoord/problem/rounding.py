@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels.summation import UNIT, gamma, pairwise_depth
+from .row_sums import sum_and_size
 
 if TYPE_CHECKING:
     from .loss import Units
@@ -161,8 +162,7 @@ class _Point:
             conjugate = 0.5 * penalty.strong_convexity * length * length
             if penalty.grouped:  # the norms of groups are what is not known
                 conjugate += float((np.abs(other) * np.abs(u)).sum())
-        squares = np.square(y) if y.ndim == 1 else np.einsum("ik,ik->i", y, y)
-        y_size = problem._mean(squares) ** 0.5
+        y_size = problem._mean_square(y) ** 0.5
         _, mass, targets = problem._scales
         classes = 1 if y.ndim == 1 else y.shape[1]
         if z is None and (loss.unbounded or loss.blocks):
@@ -464,7 +464,7 @@ def _halves(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _length(x: float | np.ndarray) -> float:
-    return float(np.square(x).sum()) ** 0.5
+    return float(np.vdot(x, x)) ** 0.5
 
 
 def _repair(
@@ -485,12 +485,12 @@ def _repair(
 
     def total(v: np.ndarray) -> tuple[float, float]:
         """|sum_i w_i v_i| at most (its sign is kept), and the sum of w |v|."""
-        high, low = _weighted(problem, v) if exactly else (_times(problem, v), v[:0])
-        size = float(np.abs(high).sum())
         if exactly:
+            high, low = _weighted(problem, v)
+            size = float(np.abs(high).sum())
             found, off = _sum_twice(high, low)
             return found * (1.0 + 4.0 * UNIT) + math.copysign(off * size, found), size
-        found = float(high.sum())
+        found, size = sum_and_size(_times(problem, v))
         return found + math.copysign(relative * size, found), size
 
     if y.ndim == 1:

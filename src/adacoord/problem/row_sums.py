@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +36,28 @@ def parts(size: int) -> Iterator[slice]:
     """Parts of vectors of which some stay in the cache."""
     step = PART if many(size) else max(size, 1)
     return (slice(first, first + step) for first in range(0, size, step))
+
+
+def square_sum(values: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """sum_i w_i v_i^2."""
+    if weights is not None or values.ndim > 1:
+        return weighted_sum(np.square(values), weights)
+    values = np.ascontiguousarray(values)
+    return compiled().product_sum(values, values)
+
+
+def sum_and_size(values: np.ndarray) -> tuple[float, float]:
+    """The sum of the values, and that of their sizes (for bounds: no care is taken of it)."""
+    return compiled().sum_and_size(np.ascontiguousarray(values))
+
+
+@cache
+def compiled() -> Any:
+    """:mod:`adacoord.kernels.sums`, which imports Numba, for who has something to sum (an import
+    in a function takes a microsecond, as a sum of 10,000 numbers does)."""
+    from ..kernels import sums
+
+    return sums
 
 
 def weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> float:

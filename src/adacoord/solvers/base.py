@@ -71,6 +71,9 @@ class Stepper(Point, Protocol):
     @property
     def stuck(self) -> bool: ...
 
+    @property
+    def offers_slopes(self) -> bool: ...
+
     def advance(self, passes: int) -> None: ...
 
     def state(self) -> dict[str, Any]: ...
@@ -105,6 +108,9 @@ class Solver:
     steady: ClassVar[bool] = False
     #: Whether it has nothing more to offer: another method may go on.
     stuck: bool = False
+    #: Whether y is what the slopes of the losses are at (x, c), and nothing else: the monitor then
+    #: makes it of the predictions that it needs anyway.
+    offers_slopes: bool = False
     #: Attributes that make up ``state()``, beside the random generator.
     _state: ClassVar[tuple[str, ...]] = ()
 

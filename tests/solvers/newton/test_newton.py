@@ -445,14 +445,61 @@ def test_without_a_penalty_the_others_name_newton():
 def test_one_factorisation_for_the_squared_loss():
     A, b = make("squared", 40, 6)
     solver = make_solver(ac.Problem(A, b, l2=0.1, intercept=True))
-    count, factorise = [], solver.system.factorise
-    solver.system.factorise = lambda D: count.append(1) or factorise(D)
+    count, take = [], solver.system.take
+    solver.system.take = lambda *system: count.append(1) or take(*system)
     counts = []
     for _ in range(3):
         solver.advance(1)
         counts.append(solver.operations)
     gram = 40 * 6 * 7 // 2 + 6**3 // 6
     assert len(count) == 1 and counts == [2 * 240 + gram, 4 * 240 + gram, 6 * 240 + gram]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sparse.csr_array])
+@pytest.mark.parametrize("shape", [(80, 5), (200, 60), (20, 30)])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("mean", [0.0, 30.0])
+def test_a_system_and_its_gradient_from_rows_that_are_read_once(storage, shape, intercept, mean):
+    """Few columns, more, and more columns than rows: what both by themselves say."""
+    rng = np.random.default_rng(7)
+    A, D, r = rng.standard_normal(shape) + mean, rng.random(shape[0]), rng.standard_normal(shape[0])
+    problem = ac.Problem(storage(A), r, l2=0.1, intercept=intercept)
+    once, twice = newton.smaller_side(problem), newton.smaller_side(problem)
+    t = rng.standard_normal(min(shape))
+    found = once.both(D, t, r)
+    twice.factorise(D)
+    expected = twice.gradient(t, D * r)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+    steps = [system.step(t, expected, float(D @ r)) for system in (once, twice)]
+    np.testing.assert_allclose(steps[0][0], steps[1][0], rtol=1e-8, atol=1e-10)
+    assert steps[0][1] == pytest.approx(steps[1][1], rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_judge_makes_the_slopes_of_its_predictions(intercept, monkeypatch):
+    """Least squares read A once for the step, and once each for the predictions and A'y."""
+    rng = np.random.default_rng(8)
+    A = rng.standard_normal((40_000, 8))
+    b = A @ np.ones(8) + rng.standard_normal(40_000)
+    problem = ac.Problem(A, b, l2=1e-4, intercept=intercept)
+    calls = []
+    for name in ("dot", "tdot"):
+        product = getattr(type(problem.matrix), name)
+        monkeypatch.setattr(
+            type(problem.matrix),
+            name,
+            lambda m, v, name=name, product=product: (
+                calls.append(name) if v.any() else None,
+                product(m, v),
+            )[1],
+        )
+    result = ac.solve(problem, "newton")
+    assert calls == ["dot", "tdot"] and result.converged and result.passes == 1
+    slopes = problem.predict(result.x, result.intercept) - problem.b
+    np.testing.assert_allclose(result.y, slopes, rtol=0, atol=1e-11)
+    solver = make_solver(problem)
+    solver.advance(1)
+    np.testing.assert_allclose(solver.y, slopes, rtol=0, atol=1e-11)  # for who asks
 
 
 def test_flat_losses_have_a_way_down():

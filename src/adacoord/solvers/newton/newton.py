@@ -70,6 +70,7 @@ class Newton(Solver):
         self.residual = None  # z - b there, for the squared loss
         self.fixed = problem.loss.name == "squared"
         self.factorised = False
+        self.offers_slopes = self.fixed and problem.has_certificate
         self.moved = np.inf
         # looked at when there is something to show, small problems at their last digit; but what
         # it starts from may be enough
@@ -94,6 +95,16 @@ class Newton(Solver):
     @property
     def intercept(self):
         return self.c
+
+    @property
+    def y(self):
+        if self._y is None:  # after a step for the squared loss: who asks for it has it made
+            self._y = self.residual = self._residual()
+        return self._y
+
+    @y.setter
+    def y(self, y):
+        self._y = y
 
     def restore(self, state):
         super().restore(state)
@@ -141,19 +152,20 @@ class Newton(Solver):
         w = self.losses.w
         # a step of float32 is known to some six digits of it: the next one, if any, to the last
         rough = self.passes == 0 and problem.has_certificate and not self.to_the_last
-        if not self.factorised:
-            if rough and system.single:
-                system.factorise(w, single=True)
-            else:
-                system.factorise(w)
-                self.factorised = True
-            self.operations += system.cost
+        rough = rough and system.single
         if self.residual is None:
             self.residual = self._residual()
-        p = w * self.residual
-        dt, dc = system.step(self.t, system.gradient(self.t, p), np.sum(p))
+        if rough:
+            system.factorise(w, single=True)
+        if rough or self.factorised:
+            gradient = system.gradient(self.t, w * self.residual)
+        else:
+            gradient = system.both(w, self.t, self.residual)
+        self.operations += 0 if self.factorised else system.cost
+        self.factorised = not rough
+        dt, dc = system.step(self.t, gradient, float(w @ self.residual))
         self.t, self.c = self.t + dt, self.c + dc
-        self.y = self.residual = self._residual()
+        self.y = self.residual = None
         if self.to_the_last:
             self._measure(dt)
         elif problem.has_certificate:

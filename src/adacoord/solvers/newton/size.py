@@ -107,9 +107,12 @@ def easy_passes(problem: Problem) -> float:
     """Passes of conjugate gradients on the squared loss if columns were independent.
 
     The roots of the extreme eigenvalues are 1 +- sqrt(q) then, q = d/n (or n/d), so that the
-    residual falls by sqrt(q) a pass (Marchenko and Pastur).
+    residual falls by sqrt(q) a pass (Marchenko and Pastur).  Of columns more than rows, which go
+    without scales of their own, those that count (:attr:`.Matrix.columns_that_count`): where they
+    are no more than the rows, there is no end to it.
     """
-    q = min(problem.n, problem.d) / max(problem.n, problem.d)
+    n, d = problem.n, problem.d
+    q = d / n if n >= d else n / max(n, problem.matrix.columns_that_count)
     return EASY_FIRST + EASY_NATS / max(-math.log(q), 0.05)
 
 

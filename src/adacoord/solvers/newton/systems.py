@@ -15,6 +15,7 @@ by Cholesky's factorisation, in float64 whatever the data.  Each system here off
 ``dual(t, z)``   what x(t).x(s) = dual(t, predict(t)).s takes: |x|^2 without x
 ``factorise(D)`` the matrix of the curvatures D (y = phi' for the multinomial loss)
 ``single``       whether ``factorise(D, single=True)`` takes half the time, by float32 products
+``both(D, t, r)``   ``factorise(D)``, and the gradient where p = D r
 ``gradient(t, p)``  what its own coordinates see of the gradient: dual(s, predict(s)).gradient is
                  the slope of P along s
 ``square(g, p)`` |gradient|^2 in x, with c where p = sum_i p_i is 0
@@ -33,7 +34,7 @@ from ...data.columns import as_scipy
 from ...kernels.gram import sparse_gram
 from ...linalg.blas import one_thread
 from ...linalg.cholesky import Cholesky
-from ...linalg.gram import BLOCK, centred_gram, weighted_gram
+from ...linalg.gram import BLOCK, centred_gram, gram_and_products, weighted_gram
 from ...problem import Problem
 from .size import dual_side
 
@@ -89,6 +90,18 @@ class Primal:
         if single and not np.isfinite(H.diagonal()).all():  # too large for float32
             H = weighted_gram(m, D, centre if self.problem.intercept else None)
         self.take(H, centre, float(np.sum(D)))
+
+    def both(self, D, t, r):
+        m, intercept = self.problem.matrix, self.problem.intercept
+        if not m.is_dense or m.blocked:
+            self.factorise(D)
+            return self.gradient(t, D * r)
+        # blocks of rows are loaded once for both (40,000 x 8 numbers: .33 -> .25 ms)
+        H, centre, products = gram_and_products(m, D, r, intercept)
+        self.take(H, centre, float(np.sum(D)))
+        if intercept:
+            products += centre * float(D @ r)
+        return products + self.l2 * t
 
     def take(self, H, centre, total):
         """The system of H = A'DA about ``centre``, A'D 1 over ``total`` = 1'D 1."""
@@ -159,6 +172,10 @@ class Kernel:
         self.flat = self.S == 0.0
         if self.problem.intercept:
             self.lift = self.S * self.factor.solve(self.S)  # M^-1 D 1
+
+    def both(self, D, v, r):
+        self.factorise(D)
+        return self.gradient(v, D * r)
 
     def gradient(self, v, p):
         return p + self.l2 * v
