@@ -132,7 +132,7 @@ def fallback(
         return None
     if first.cls in ("SmallNewton", "InteriorPoint"):  # which say themselves when they are stuck
         return _from_small(problem, first, make, named)
-    if first.extended:
+    if first.extended or first.joint:
         return _from_class_columns(problem, first, make, named)
     if named:
         return None
