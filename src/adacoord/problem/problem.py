@@ -53,7 +53,7 @@ from .reduction import Reduction, reduce_problem
 from .repair import balanced, endless, repaired
 from .rounding import SHARP, TOL, allowance
 from .row_sums import many, parts, sum_of, weighted_sum
-from .targets import SquaredTargets
+from .targets import SquaredTargets, dots
 from .unpenalised import separates, stationarity
 
 #: The tasks of losses whose targets are signs or codes.
@@ -560,7 +560,7 @@ class Problem:
         if b is self.b and b.ndim == 1 and self.loss.task not in SIGNS:
             targets = self._target_square
         elif self.loss.task not in SIGNS:
-            targets = self._mean(np.square(b) if b.ndim == 1 else np.einsum("ik,ik->i", b, b))
+            targets = self._mean(np.square(b) if b.ndim == 1 else dots(b, b))
         return rows**0.5, mass**0.5, targets**0.5
 
     @cached_property

@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels.summation import UNIT, gamma, pairwise_depth
+from .targets import dots
 
 if TYPE_CHECKING:
     from .loss import Units
@@ -161,7 +162,7 @@ class _Point:
             conjugate = 0.5 * penalty.strong_convexity * length * length
             if penalty.grouped:  # the norms of groups are what is not known
                 conjugate += float((np.abs(other) * np.abs(u)).sum())
-        squares = np.square(y) if y.ndim == 1 else np.einsum("ik,ik->i", y, y)
+        squares = np.square(y) if y.ndim == 1 else dots(y, y)
         y_size = problem._mean(squares) ** 0.5
         _, mass, targets = problem._scales
         classes = 1 if y.ndim == 1 else y.shape[1]

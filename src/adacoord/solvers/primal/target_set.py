@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...kernels.classes import centre_rows
+from ...problem.targets import dots
 from .gram_set import BEST, SHARE, SURE, GramWorkingSet
 from .target_kernels import gram_rows
 
@@ -64,11 +66,12 @@ class TargetWorkingSet(GramWorkingSet):
         return super()._rough_pays and self.problem.d >= FLOAT32 * self.problem.n_classes
 
     def _square(self):
-        return self.problem._mean(np.einsum("ik,ik->i", self.y, self.y))
+        return self.problem._mean(dots(self.y, self.y))
 
     def _centre(self, residual):
-        w = self.problem.weights
-        return (np.einsum("ik->k", residual) if w is None else w @ residual) / self.mass
+        mean = np.empty(residual.shape[1])
+        centre_rows(residual, self.problem.weights, self.mass, mean)
+        return mean
 
     def _moved(self):
         return (self.point != 0.0).any(axis=1)
