@@ -28,13 +28,15 @@ def fast_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
-def pose(loss="smooth_hinge", l1=0.0, l2=1e-3, n=90, d=12, dense=False, blocks=1, **how):
+def pose(loss="smooth_hinge", l1=0.0, l2=1e-3, n=90, d=12, dense=False, blocks=1, targets=1, **how):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6) * np.geomspace(1.0, 0.1, d)
     z = A @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n)
     b = z if loss in ("squared", "absolute") else np.where(z > 0.0, 1.0, -1.0)
     if loss == "multinomial":
         b = np.arange(n) % 3
+    if targets > 1:
+        b = np.outer(b, np.arange(1, targets + 1)) + rng.standard_normal((n, targets))
     A = A if dense else sparse.csr_matrix(A)
     how = {"intercept": True} | how
     if blocks == 1:
@@ -59,6 +61,7 @@ CASES = {
     "BlockWorkingSet": ("acf", pose("logistic", l1=1e-3, blocks=3), {"n_jobs": 2}),
     "GroupWorkingSet": ("acf", pose("logistic", l2=0.0, l21=1e-4, groups=np.arange(12) // 3), {}),
     "ClassWorkingSet": ("acf", pose("multinomial", l1=1e-4, l2=0.0), {}),
+    "TargetWorkingSet": ("acf", pose("squared", l2=0.0, l21=1e-3, dense=True, targets=2), {}),
     "CoordinateDescent": ("cd", pose("logistic"), {"order": "iid"}),
     "StochasticDualCoordinateAscent": ("sdca", pose(), {}),
     "Newton": ("newton", pose("logistic", l2=1e-8), {}),

@@ -153,7 +153,7 @@ def fallback(
         return _from_small(problem, first, make, named)
     if first.cls == "BoundedNewton":
         return _from_bounded(problem, first, make)
-    if first.extended:
+    if first.extended or first.joint:
         return _from_class_columns(problem, first, make, named)
     if named:
         return None

@@ -252,8 +252,10 @@ class Matrix:
     def both(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(A x, A' v), as :meth:`dot` and :meth:`tdot` have them; of vectors, A is read once where
         it is beyond the cache."""
-        if self.nnz <= CACHED or x.ndim > 1 or self.by_columns or self.blocked or not x.any():
+        if self.nnz <= CACHED or self.by_columns or self.blocked or not x.any():
             return self.dot(x), self.tdot(v)
+        if x.ndim > 1:
+            return self._both_products(x, v) if self.is_dense else (self.dot(x), self.tdot(v))
         from ..kernels.rows import SHORT, both_products
 
         if self.is_dense and self.shape[1] <= SHORT:
@@ -263,6 +265,18 @@ class Matrix:
         z, out = np.empty(self.shape[0]), np.zeros(self.shape[1])
         cut = row_block(*self.shape, self.nnz)
         both_products(*self.arrays, x, v, cut, np.zeros_like(out), z, out)
+        return z, out
+
+    def _both_products(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """:meth:`both` of several columns, of dense data: a block after the other (20,000 x 300 by
+        5: 10.8 -> 8.7 ms)."""
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        z, out = np.empty((self.shape[0], x.shape[1])), np.zeros((self.shape[1], v.shape[1]))
+        with one_thread():
+            for rows, block in self.dense_blocks(x.shape[1]):
+                np.matmul(block, x, out=z[rows])
+                out += block.T @ v[rows]
         return z, out
 
     def accurate_dot(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -297,6 +297,48 @@ def row_sums(e, out):
 
 
 @jit(fastmath=FAST)
+def row_products(a, b, out):
+    """out_i = a_i.b_i; of few numbers a row (4,275 x 3: 18 us by NumPy, 4 so)."""
+    for i in range(np.uint64(a.shape[0])):
+        total = 0.0
+        for k in range(np.uint64(a.shape[1])):
+            total += a[i, k] * b[i, k]
+        out[i] = total
+
+
+@jit(fastmath=FAST)
+def centre_rows(y, weight, mass, mean):
+    """mean = sum_i weight_i y_i / mass (without weights that of ones), which y_i then lose.
+
+    (4,275 x 3: 28 us by NumPy, 9 so.)
+    """
+    n, K = np.uint64(y.shape[0]), np.uint64(y.shape[1])
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    whole = n - n % np.uint64(4)
+    mean[:] = 0.0
+    for i in range(np.uint64(0), whole, np.uint64(4)):  # four rows at a time
+        for k in range(K):
+            if weight is None:
+                mean[k] += (y[i, k] + y[i + one, k]) + (y[i + two, k] + y[i + three, k])
+            else:
+                mean[k] += weight[i] * y[i, k] + weight[i + one] * y[i + one, k]
+                mean[k] += weight[i + two] * y[i + two, k] + weight[i + three] * y[i + three, k]
+    for i in range(whole, n):
+        for k in range(K):
+            mean[k] += y[i, k] if weight is None else weight[i] * y[i, k]
+    mean /= mass
+    for i in range(np.uint64(0), whole, np.uint64(4)):
+        for k in range(K):
+            y[i, k] -= mean[k]
+            y[i + one, k] -= mean[k]
+            y[i + two, k] -= mean[k]
+            y[i + three, k] -= mean[k]
+    for i in range(whole, n):
+        for k in range(K):
+            y[i, k] -= mean[k]
+
+
+@jit(fastmath=FAST)
 def others(v, b, least, out, own, inside):
     """out = v, but at least ``least``; own = v_b.
 

@@ -220,12 +220,11 @@ def newton_step(m, H, q, r, x, square, l1, l2, positive, support, step, trial):
 
 
 @jit
-def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r, x_new, r_new):
-    """The point to which the last sweeps tend, if P is less there.
+def combination(m, iterates, images, x_new, r_new):
+    """The point to which the last sweeps tend, and its r; whether there is one.
 
     ``iterates`` are x after each of them and ``images`` their r: the combination with weights of
     sum 1 that has the least difference from sweep to sweep (Anderson; Bertrand and Massias 2021).
-    ``x_new`` and ``r_new`` are room.
     """
     K = iterates.shape[0] - 1
     C, weights, diagonal = np.empty((K, K)), np.empty(K), np.empty(K)
@@ -241,7 +240,7 @@ def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r, x_new, r
     for i in range(K):
         ridge += 1e-13 * C[i, i]
     if not ridge > 0.0:
-        return
+        return False
     for i in range(K):
         C[i, i] += ridge
         diagonal[i] = C[i, i]
@@ -258,6 +257,17 @@ def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r, x_new, r
     for i in range(K):
         subtract(m, -weights[i] / total, iterates[i + 1], x_new)
         subtract(m, -weights[i] / total, images[i + 1], r_new)
+    return True
+
+
+@jit
+def extrapolate(m, iterates, images, q, square, l1, l2, positive, x, r, x_new, r_new):
+    """Go to the point to which the last sweeps tend, if P is less there.
+
+    ``x_new`` and ``r_new`` are room.
+    """
+    if not combination(m, iterates, images, x_new, r_new):
+        return
     if positive:
         for k in range(m):
             if x_new[k] < 0.0:

@@ -109,6 +109,11 @@ class GroupPenalty:
     def plus_quadratic(self, mu: float) -> GroupPenalty:
         return replace(self, l2=self.l2 + mu)
 
+    @cached_property
+    def _each(self) -> bool:
+        """Whether each column is a group, in this order."""
+        return np.array_equal(self.index, np.arange(self.weights.size))
+
     # ---- values -------------------------------------------------------------------------
 
     def _squares(self, x: np.ndarray) -> np.ndarray:
@@ -119,10 +124,14 @@ class GroupPenalty:
             rows = np.einsum("jk,jk->j", x, x)
         else:
             rows = np.square(x).sum(axis=1)
-        return np.bincount(self.index, rows, self.weights.size)
+        return rows if self._each else np.bincount(self.index, rows, self.weights.size)
 
     def norms(self, x: np.ndarray) -> np.ndarray:
         """|x_G|_2 of each group, also where squares leave float64."""
+        if x.ndim > 1:  # a look at the squares says as much
+            squares = self._squares(x)
+            if TINY**2 < squares.max(initial=0.0) < HUGE**2:
+                return np.sqrt(squares)
         size = float(max(x.max(initial=0.0), -x.min(initial=0.0)))
         if TINY < size < HUGE or not 0.0 < size < np.inf:
             return np.sqrt(self._squares(x))
@@ -191,9 +200,11 @@ class GroupPenalty:
         |S(v_G)| <= t_G + e makes v/(1 + e/t_G) feasible: S at l1 of v/s is that at s l1, over s.
         """
         counts = np.bincount(self.index, minlength=self.weights.size)
-        known = ROUND * (counts + 8.0) * self.norms(v) + slack * np.sqrt(counts)
+        norms = self.norms(v)
+        known = ROUND * (counts + 8.0) * norms + slack * np.sqrt(counts)
         held = np.where(self.thresholds > 0.0, self.thresholds, self.l1)
-        return float(np.max((self.excess(v) + known) / held, initial=0.0))
+        excess = self.excess(v) if self.l1 else np.maximum(norms - self.thresholds, 0.0)
+        return float(np.max((excess + known) / held, initial=0.0))
 
     def nearest(self, x: np.ndarray) -> np.ndarray:
         return x
@@ -212,7 +223,13 @@ class GroupPenalty:
         return 0.0 if scale == np.inf else (1.0 / scale if scale > 0.0 else np.inf)
 
     def feasible_scale(self, u: np.ndarray) -> float:
-        if self.l2 > 0.0 or not (self.slack(u) < 0.0).any():
+        if self.l2 > 0.0:
+            return 1.0
+        if self.l1 == 0.0:
+            norms = self.norms(u)
+            beyond = norms > self.thresholds
+            return float(np.min(self.thresholds[beyond] / norms[beyond], initial=1.0))
+        if not (self.slack(u) < 0.0).any():
             return 1.0
         return min(self._scale(u), 1.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,10 @@ def group_penalty(
         raise ValueError(
             f"groups has {penalty.weights.size} labels for {problem.d} columns: with several "
             "targets or classes each column is a group by itself; leave groups out"
+        )
+    if problem._block:  # whatever the labels: what is asked of groups is of the columns in turn
+        penalty = replace(
+            penalty, index=np.arange(problem.d), weights=penalty.weights[penalty.index]
         )
     if not problem.loss.differentiable:
         raise ValueError(

@@ -53,7 +53,7 @@ from .reduction import Reduction, reduce_problem
 from .repair import balanced, endless, repaired
 from .rounding import SHARP, TOL, allowance
 from .row_sums import many, parts, square_sum, weighted_sum
-from .targets import SquaredTargets
+from .targets import SquaredTargets, dots
 from .unpenalised import separates, stationarity
 
 #: The tasks of losses whose targets are signs or codes.
@@ -605,7 +605,7 @@ class Problem:
     def _mean_square(self, values: np.ndarray) -> float:
         """The mean of w |v|^2; rows of several numbers count as vectors."""
         if values.ndim > 1:
-            return self._mean(np.einsum("ik,ik->i", values, values))
+            return self._mean(dots(values, values))
         return square_sum(values, self.weights) / self.n
 
     def _mean_of(self, function: Callable, at: np.ndarray, b: np.ndarray) -> float:

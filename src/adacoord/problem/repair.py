@@ -31,11 +31,12 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
     if problem.loss.simplex:
         return balance(y, problem.b, np.ones(problem.n) if w is None else w)
     if problem.loss.blocks:
-        mass = problem.n if w is None else w.sum()
-        y = y.copy()
+        from ..kernels.classes import centre_rows
+
+        mass = float(problem.n if w is None else w.sum())
+        y, mean = np.array(y, dtype=np.float64, order="C"), np.empty(y.shape[1])
         for _ in range(3):  # as below; there are no ends
-            # NumPy's sums over rows of few targets take three times as long
-            y -= (np.einsum("ik->k", y) if w is None else np.einsum("i,ik->k", w, y)) / mass
+            centre_rows(y, w, mass, mean)
         return y
     lo, hi = problem._ends
     room: Any

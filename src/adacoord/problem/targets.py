@@ -27,13 +27,13 @@ class SquaredTargets(Loss):
 
     def value(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         r = z - b
-        return 0.5 * np.einsum("ik,ik->i", r, r)  # sums over few targets: a third of the time
+        return 0.5 * dots(r, r)
 
     def derivative(self, z: np.ndarray, b: np.ndarray) -> np.ndarray:
         return z - b
 
     def conjugate(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.einsum("ik,ik->i", v, b + 0.5 * v)
+        return dots(v, b + 0.5 * v)
 
     def domain(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full(b.shape, -np.inf), np.full(b.shape, np.inf)
@@ -47,6 +47,15 @@ class SquaredTargets(Loss):
 
     def without_offset(self, b: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, None]:
         return b - offset, None
+
+
+def dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a_i.b_i of each row i."""
+    from ..kernels.classes import row_products
+
+    out = np.empty(len(a))
+    row_products(np.ascontiguousarray(a), np.ascontiguousarray(b), out)
+    return out
 
 
 def check_matrix(b: np.ndarray, n: int) -> np.ndarray:

@@ -204,7 +204,7 @@ def class_sweep(
 
 
 @jit
-def _row_step(x, j, g, square, l1, threshold, v):
+def row_step(x, j, g, square, l1, threshold, v):
     """v = the minimum of the model over the coefficients x_j, whose slopes are g.
 
     Returns (decrease of the model, whether they move, whether they come to 0 or leave it).
@@ -275,7 +275,7 @@ def gram_row_sweep(
             entry = gram[places[s], a]
             for k in range(K):
                 g[k] += entry * steps[s, k]
-        gain, moved, flipped = _row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
+        gain, moved, flipped = row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
         if moved:
             _take_step(x, j, v, sums, total)
             places[waiting] = a
@@ -283,7 +283,7 @@ def gram_row_sweep(
                 steps[waiting, k] = v[k]
             waiting += 1
             if waiting == 4:
-                _add_four(gram, places, steps, q)
+                add_four(gram, places, steps, q)
                 waiting = 0
             touched += np.uint64(size)
             lowered += gain
@@ -292,12 +292,12 @@ def gram_row_sweep(
             frequency[j] = updated_frequency(frequency[j], gain, average)
             average += eta * (gain - average)
     for s in range(waiting):
-        _add_outer(gram[places[s]], steps[s], q)
+        add_outer(gram[places[s]], steps[s], q)
     return lowered, touched, average, flips
 
 
 @jit(fastmath=FAST)
-def _add_four(gram, places, steps, q):
+def add_four(gram, places, steps, q):
     """q += steps' times the rows of the Gram matrix at ``places``, four of them."""
     a, b, c, d = places[0], places[1], places[2], places[3]
     for k in range(np.uint64(q.shape[0])):
@@ -307,7 +307,7 @@ def _add_four(gram, places, steps, q):
 
 
 @jit(fastmath=FAST)
-def _add_outer(row, step, q):
+def add_outer(row, step, q):
     """q += step row'."""
     for k in range(q.shape[0]):
         for b in range(q.shape[1]):
@@ -367,7 +367,7 @@ def dense_row_sweep(
         touched += np.uint64(across.shape[1])
         for k in range(K):
             g[k] += l2 * x[j, k] - sums[j] * (total[k] / mass)
-        gain, moved, flipped = _row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
+        gain, moved, flipped = row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
         if moved:
             _take_step(x, j, v, sums, total)
             _long_adds(data, start, v, weight, across)
@@ -417,7 +417,7 @@ def row_sweep(
         touched += stop - start
         for k in range(K):
             g[k] += l2 * x[j, k] - sums[j] * (total[k] / mass)
-        gain, moved, flipped = _row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
+        gain, moved, flipped = row_step(x, j, g, penalised(curvature[j], l2), l1, thresholds[j], v)
         if moved:
             _take_step(x, j, v, sums, total)
             _move_all(rows, data, start, stop, v, p, weight, slopes)
