@@ -10,13 +10,15 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
-from adacoord.solvers.primal import group_set
+from adacoord.solvers.primal import group_kernels, group_set
 from adacoord.solvers.primal.group_kernels import (
+    TURNED,
     by_rows,
     group_add,
     group_dots,
     group_gram,
     group_minimum,
+    spectral_minimum,
 )
 from adacoord.solvers.primal.group_set import GroupWorkingSet
 
@@ -121,7 +123,9 @@ def test_minimum_of_a_group(size, seed, l1):
     at, slope, r = x.copy(), g.copy(), np.empty(size)
     for _ in range(1000):  # a visit takes so many steps and no more
         v = np.empty(size)
-        gain = group_minimum(at, slope, size, B.ravel().copy(), 0, bound, l1, l2, threshold, v, r)
+        how = B.ravel().copy(), 0, bound, l1, l2, threshold
+        gain, steps = group_minimum(at, slope, size, *how, v, r)
+        assert 0 < steps <= group_kernels.STEPS
         assert gain == pytest.approx(value(at) - value(v), abs=1e-10 * (1.0 + abs(value(at))))
         assert gain >= -1e-12 * (1.0 + abs(value(at)))
         slope = slope + B @ (v - at)
@@ -129,6 +133,28 @@ def test_minimum_of_a_group(size, seed, l1):
         if moved <= 1e-14:
             break
     assert value(at) <= value(best) + 1e-9 * (1.0 + abs(value(best)))
+    if l1 == 0.0:  # at once, from eigenvectors
+        values, vectors = np.linalg.eigh(B)
+        how = vectors.ravel(), 0, values, 0, l2, threshold
+        gain = spectral_minimum(x, g, size, *how, v, r, np.empty(size))
+        assert gain == pytest.approx(value(x) - value(v), abs=1e-10 * (1.0 + abs(value(x))))
+        assert value(v) <= value(best) + 1e-9 * (1.0 + abs(value(best)))
+        assert v.any() == (np.linalg.norm(g - B @ x) > threshold)
+
+
+def test_minimum_of_a_group_without_curvature():
+    """Directions that the loss does not see: g has no part there, but for rounding."""
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((2, 4))
+    values, vectors = np.linalg.eigh(root.T @ root)
+    values, g = np.maximum(values, 0.0), root.T @ np.array([2.0, -1.0])
+    x, v, room = rng.standard_normal(4), np.empty(4), np.empty((2, 4))
+    for at in (np.zeros(4), x):
+        spectral_minimum(at, g, 4, vectors.ravel(), 0, values, 0, 0.0, 0.1, v, *room)
+        slope = g + root.T @ (root @ (v - at))
+        np.testing.assert_allclose(slope, -0.1 * v / np.linalg.norm(v), atol=1e-10)
+    spectral_minimum(x, g, 4, np.eye(4).ravel(), 0, np.zeros(4), 0, 0.0, 0.1, v, *room)
+    assert np.isfinite(v).all()  # of a loss without a curvature there is no minimum
 
 
 # --- the solver ----------------------------------------------------------------------------------
@@ -243,6 +269,22 @@ def test_groups_too_large_for_a_gram_matrix(monkeypatch):
     monkeypatch.undo()
     assert found.converged
     assert found.primal == pytest.approx(ac.solve(problem, tol=1e-9).primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_groups_turn_to_their_eigenvectors(intercept, monkeypatch):
+    problem, other = (make("squared", l21=0.05, l1=l1, intercept=intercept) for l1 in (0.0, 0.01))
+    by_steps = ac.solve(problem, "acf", tol=1e-12)
+    monkeypatch.setattr(group_set, "EIGEN", 0)
+    solvers = []
+    run = GroupWorkingSet._decompose
+    monkeypatch.setattr(GroupWorkingSet, "_decompose", lambda s: (solvers.append(s), run(s))[1])
+    found = ac.solve(problem, "acf", tol=1e-12)
+    np.testing.assert_allclose(found.x, by_steps.x, atol=1e-9)
+    there, sizes = solvers[-1]._support(), np.diff(solvers[-1].pointers)
+    assert (solvers[-1].built[there & (sizes > 1)] == TURNED).all()
+    ac.solve(other, "acf", tol=1e-12)
+    assert not (solvers[-1].built == TURNED).any()  # with an l1 there is no such equation
 
 
 def test_columns_and_support_of_groups_in_any_order():

@@ -28,7 +28,7 @@ from ...kernels.gram import sparse_gram
 from ...linalg.moments import fits
 from ..newton.group_support import group_newton
 from .extrapolation import SWEEPS, InTurn
-from .group_kernels import by_rows, group_sweep
+from .group_kernels import MADE, TURNED, UNKNOWN, by_rows, group_sweep
 from .working_set import SLOW, WorkingSetDescent
 
 #: Numbers in the Gram matrices of all groups (256 MB); groups beyond it go without.
@@ -38,6 +38,9 @@ MOST = 2**25
 #: 3,000 x 6,000 in groups of 3 at the 20th part 13.5 -> 8.0, 2,000 x 3,000 in groups of 7 at the
 #: 30th 75 -> 60, 500 x 5,000 in groups of 10 at the 10th 19 -> 20).
 ENOUGH = 1e-4
+#: Proximal steps on the Gram matrix of a group, for each of its columns, that cost as much as its
+#: eigenvectors do.
+EIGEN = 6
 #: Sweeps on a set before they may be called slow.
 SETTLED = 2
 #: Multiply-adds of BLAS that take the time of an entry of A in a sweep, of dense and of sparse
@@ -62,7 +65,7 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
     _state = (
         *WorkingSetDescent._state,
         *InTurn.turns,
-        *("blocks", "bounds", "built", "gram", "gram_of", "last"),
+        *("blocks", "bounds", "built", "effort", "spectrum", "gram", "gram_of", "last"),
     )
 
     def __init__(self, problem, rng, start=None):
@@ -76,8 +79,13 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         ends = np.cumsum(sizes.astype(np.int64) ** 2)
         self.starts = np.where(ends <= MOST, ends - sizes.astype(np.int64) ** 2, -1)
         self.blocks = np.zeros(int(ends[ends <= MOST].max(initial=0)))
-        self.bounds, self.built = np.zeros(m), np.zeros(m, dtype=bool)
-        self._column, self._room = np.zeros(problem.n), np.empty((4, int(sizes.max())))
+        self.bounds, self.built = np.zeros(m), np.full(m, UNKNOWN)
+        #: What turns the steps on a group into its eigenvectors; see :meth:`_decompose`.
+        self.effort, self.spectrum = np.zeros(m, dtype=np.int64), np.zeros(problem.d)
+        one_threshold = problem.penalty.thresholds * float(problem.penalty.l1 == 0.0)
+        able = (one_threshold > 0.0) & (sizes > 1) & (self.starts >= 0)
+        self._dear = np.where(able, EIGEN * sizes, np.iinfo(np.int64).max)
+        self._column, self._room = np.zeros(problem.n), np.empty((5, int(sizes.max())))
         self._moving = np.empty(int(sizes.max()), dtype=np.int64)
         self._everything = np.arange(problem.d)
         self._no_turns()
@@ -112,10 +120,24 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         """The Gram matrices of groups are made as these move."""
         if not self.quadratic:
             self._moments(self._members(self.set))
-            self.built[self.set] = False
+            self.built[self.set], self.effort[self.set] = UNKNOWN, 0
+
+    def _decompose(self):
+        """The eigenvectors of groups whose proximal steps have cost as much as these do."""
+        due = np.flatnonzero((self.effort > self._dear) & (self.built == MADE))
+        sizes = np.diff(self.pointers)[due]
+        for size in np.unique(sizes):
+            units = due[sizes == size]
+            places = self.starts[units][:, None] + np.arange(size**2)
+            columns = self.pointers[units][:, None] + np.arange(size)
+            values, vectors = np.linalg.eigh(self.blocks[places].reshape(-1, size, size))
+            self.blocks[places] = vectors.reshape(-1, size**2)
+            self.spectrum[columns] = np.maximum(values, 0.0)
+        self.built[due] = TURNED
 
     def _visits(self, room):
         lowered, flips = self._counted(*self._in_turn())
+        self._decompose()
         self.last[:] = self.last[1], lowered
         return lowered, flips
 
@@ -143,6 +165,8 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
             self.starts,
             self.bounds,
             self.built,
+            self.effort,
+            self.spectrum,
             *self.problem.penalty.arguments,
             self._room,
             self._moving,
