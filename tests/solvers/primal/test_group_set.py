@@ -14,6 +14,7 @@ from adacoord.solvers.primal import group_kernels, group_set
 from adacoord.solvers.primal.group_kernels import (
     TURNED,
     by_rows,
+    diagonalise,
     group_add,
     group_dots,
     group_gram,
@@ -135,7 +136,7 @@ def test_minimum_of_a_group(size, seed, l1):
     assert value(at) <= value(best) + 1e-9 * (1.0 + abs(value(best)))
     if l1 == 0.0:  # at once, from eigenvectors
         values, vectors = np.linalg.eigh(B)
-        how = vectors.ravel(), 0, values, 0, l2, threshold
+        how = vectors.T.ravel(), 0, values, 0, l2, threshold
         gain = spectral_minimum(x, g, size, *how, v, r, np.empty(size))
         assert gain == pytest.approx(value(x) - value(v), abs=1e-10 * (1.0 + abs(value(x))))
         assert value(v) <= value(best) + 1e-9 * (1.0 + abs(value(best)))
@@ -150,7 +151,7 @@ def test_minimum_of_a_group_without_curvature():
     values, g = np.maximum(values, 0.0), root.T @ np.array([2.0, -1.0])
     x, v, room = rng.standard_normal(4), np.empty(4), np.empty((2, 4))
     for at in (np.zeros(4), x):
-        spectral_minimum(at, g, 4, vectors.ravel(), 0, values, 0, 0.0, 0.1, v, *room)
+        spectral_minimum(at, g, 4, vectors.T.ravel(), 0, values, 0, 0.0, 0.1, v, *room)
         slope = g + root.T @ (root @ (v - at))
         np.testing.assert_allclose(slope, -0.1 * v / np.linalg.norm(v), atol=1e-10)
     spectral_minimum(x, g, 4, np.eye(4).ravel(), 0, np.zeros(4), 0, 0.0, 0.1, v, *room)
@@ -271,14 +272,29 @@ def test_groups_too_large_for_a_gram_matrix(monkeypatch):
     assert found.primal == pytest.approx(ac.solve(problem, tol=1e-9).primal, rel=1e-8)
 
 
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(0, 10_000), st.booleans())
+def test_diagonalise(size, seed, short):
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((size // 2 if short else 2 * size, size)) * rng.random(size)
+    B = root.T @ root
+    numbers, values = np.append(7.0, B.ravel()), np.full(size + 2, 7.0)
+    diagonalise(numbers, 1, size, values, 2, np.empty(size * size))
+    V, values = numbers[1:].reshape(size, size), values[2:]
+    assert numbers[0] == 7.0 and (values >= 0.0).all()
+    np.testing.assert_allclose(V @ V.T, np.eye(size), atol=1e-12)
+    left = V @ B @ V.T - np.diag(values)
+    limit = group_kernels.ALIKE * np.sqrt(np.outer(values, values))
+    assert (np.abs(left) <= limit + 1e-12 * np.trace(B)).all()
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 def test_groups_turn_to_their_eigenvectors(intercept, monkeypatch):
     problem, other = (make("squared", l21=0.05, l1=l1, intercept=intercept) for l1 in (0.0, 0.01))
     by_steps = ac.solve(problem, "acf", tol=1e-12)
     monkeypatch.setattr(group_set, "EIGEN", 0)
-    solvers = []
-    run = GroupWorkingSet._decompose
-    monkeypatch.setattr(GroupWorkingSet, "_decompose", lambda s: (solvers.append(s), run(s))[1])
+    solvers, begin = [], GroupWorkingSet._no_turns
+    monkeypatch.setattr(GroupWorkingSet, "_no_turns", lambda s: (solvers.append(s), begin(s)))
     found = ac.solve(problem, "acf", tol=1e-12)
     np.testing.assert_allclose(found.x, by_steps.x, atol=1e-9)
     there, sizes = solvers[-1]._support(), np.diff(solvers[-1].pointers)

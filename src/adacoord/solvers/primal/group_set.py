@@ -28,7 +28,7 @@ from ...kernels.gram import sparse_gram
 from ...linalg.moments import fits
 from ..newton.group_support import group_newton
 from .extrapolation import SWEEPS, InTurn
-from .group_kernels import MADE, TURNED, UNKNOWN, by_rows, group_sweep
+from .group_kernels import UNKNOWN, by_rows, group_sweep
 from .working_set import SLOW, WorkingSetDescent
 
 #: Numbers in the Gram matrices of all groups (256 MB); groups beyond it go without.
@@ -40,7 +40,7 @@ MOST = 2**25
 ENOUGH = 1e-4
 #: Proximal steps on the Gram matrix of a group, for each of its columns, that cost as much as its
 #: eigenvectors do.
-EIGEN = 6
+EIGEN = 5
 #: Sweeps on a set before they may be called slow.
 SETTLED = 2
 #: Multiply-adds of BLAS that take the time of an entry of A in a sweep, of dense and of sparse
@@ -80,11 +80,13 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         self.starts = np.where(ends <= MOST, ends - sizes.astype(np.int64) ** 2, -1)
         self.blocks = np.zeros(int(ends[ends <= MOST].max(initial=0)))
         self.bounds, self.built = np.zeros(m), np.full(m, UNKNOWN)
-        #: What turns the steps on a group into its eigenvectors; see :meth:`_decompose`.
+        #: Proximal steps of each group, and how many are as dear as its eigenvectors, which need
+        #: an equation for |x_G|.
         self.effort, self.spectrum = np.zeros(m, dtype=np.int64), np.zeros(problem.d)
         one_threshold = problem.penalty.thresholds * float(problem.penalty.l1 == 0.0)
         able = (one_threshold > 0.0) & (sizes > 1) & (self.starts >= 0)
         self._dear = np.where(able, EIGEN * sizes, np.iinfo(np.int64).max)
+        self._turned = np.empty(int((sizes[able] ** 2).max(initial=0)))
         self._column, self._room = np.zeros(problem.n), np.empty((5, int(sizes.max())))
         self._moving = np.empty(int(sizes.max()), dtype=np.int64)
         self._everything = np.arange(problem.d)
@@ -122,22 +124,8 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
             self._moments(self._members(self.set))
             self.built[self.set], self.effort[self.set] = UNKNOWN, 0
 
-    def _decompose(self):
-        """The eigenvectors of groups whose proximal steps have cost as much as these do."""
-        due = np.flatnonzero((self.effort > self._dear) & (self.built == MADE))
-        sizes = np.diff(self.pointers)[due]
-        for size in np.unique(sizes):
-            units = due[sizes == size]
-            places = self.starts[units][:, None] + np.arange(size**2)
-            columns = self.pointers[units][:, None] + np.arange(size)
-            values, vectors = np.linalg.eigh(self.blocks[places].reshape(-1, size, size))
-            self.blocks[places] = vectors.reshape(-1, size**2)
-            self.spectrum[columns] = np.maximum(values, 0.0)
-        self.built[due] = TURNED
-
     def _visits(self, room):
         lowered, flips = self._counted(*self._in_turn())
-        self._decompose()
         self.last[:] = self.last[1], lowered
         return lowered, flips
 
@@ -166,7 +154,9 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
             self.bounds,
             self.built,
             self.effort,
+            self._dear,
             self.spectrum,
+            self._turned,
             *self.problem.penalty.arguments,
             self._room,
             self._moving,
