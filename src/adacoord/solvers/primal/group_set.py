@@ -55,8 +55,9 @@ BLAS_DENSE, BLAS_SPARSE, PAIR, STEPS, OVERHEAD = 3, 15, 1.4, 2, 2
 CANCELS, CONSTANT = 1e-6, 1e-13
 #: Of the columns of a set, the share that may be new for Newton's method on its Gram matrix.
 NEW = 0.1
-#: Of a sweep, what the next one brings at most, where what is to come is guessed.
-SLOWEST = 0.99
+#: Of a sweep, what the next one brings at most, where what is to come is guessed; and what such a
+#: guess is trusted for, over what there has been.
+SLOWEST, TRUST = 0.99, 2
 #: Numbers of the Gram matrix of a set that take the time of an entry of A in a sweep, of dense and
 #: of sparse data.
 ROW_DENSE, ROW_SPARSE = 2, 2
@@ -286,7 +287,8 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         if not gap > GOAL:
             return 0.0
         rate = lowered / before if lowered < SLOWEST * before else SLOWEST
-        return self.each * np.log(gap / GOAL) * 2.0 / -np.log(rate)
+        guess = self.each * np.log(gap / GOAL) * 2.0 / -np.log(rate)
+        return min(guess, TRUST * self.operations)
 
     def _gram_price(self, columns):
         """Of the products that are missing for the Gram matrix of some columns, in entries."""
