@@ -6,11 +6,15 @@ Look        as in :mod:`~adacoord.solvers.primal.working_set`, with groups in th
             length of A_G, u before it was scaled to be feasible, and none that the gap proves to
             be zero (S is nonexpansive, so that |S(u*_G)| <= |S(u_G)| + |A_G| |y* - y|)
 Model       as there; a visit to a group takes x_G to the minimum of the model over x_G, by
-            proximal steps on the Gram matrix of the group (:mod:`.group_kernels`)
+            proximal steps on the Gram matrix of the group or from its eigenvectors
+            (:mod:`.group_kernels`)
 Sweeps      in turn over the set and its support, then to where these tend
             (:mod:`.extrapolation`)
+Gram        least squares: once sweeps are seen to be slow, on the Gram matrix of the support and of
+            the groups that violate their constraint, where it costs less than what it saves of the
+            sweeps to come; it grows by the columns that come in
 Newton      on the support (:mod:`~adacoord.solvers.newton.group_support`) where sweeps crawl, once
-            they have cost as much as that does
+            they have cost as much as that does, or are expected to
 Pass        as many entries as A has; a look ends one
 Stops       never: the monitor does
 
