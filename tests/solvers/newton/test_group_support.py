@@ -64,3 +64,28 @@ def test_no_factor_for_what_rounding_hides(monkeypatch):
     found = group_newton(B, g + B @ (near - best), near, index, thresholds, 0.0, 0.3)
     assert len(factors) == 1
     np.testing.assert_allclose(found, best, atol=1e-12)
+
+
+def test_one_factor_where_it_will_do(monkeypatch):
+    B, g, x, index, _ = make(3)
+    thresholds, g = np.full(8, 0.05), 0.1 * g
+    made, factor = [], group_support.Cholesky
+    monkeypatch.setattr(group_support, "Cholesky", lambda H: (made.append(1), factor(H))[1])
+    new = group_newton(B, g, x, index, thresholds, 0.0, 0.3)
+    once = len(made)
+    monkeypatch.setattr(group_support, "_conjugate_gradients", lambda *how: None)
+    other = group_newton(B, g, x, index, thresholds, 0.0, 0.3)
+    np.testing.assert_allclose(new, other, atol=1e-6)
+    assert once < len(made) - once
+
+
+def test_conjugate_gradients_give_up_on_another_matrix():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((40, 40))
+    H, right = root @ root.T + 1e-6 * np.eye(40), rng.standard_normal(40)
+    near = group_support.Cholesky(H * 1.1)
+    found = group_support._conjugate_gradients(lambda v: H @ v, near, right)
+    np.testing.assert_allclose(H @ found, right, atol=1e-6)
+    far = group_support.Cholesky(np.eye(40))
+    assert group_support._conjugate_gradients(lambda v: H @ v, far, right) is None
+    assert group_support._conjugate_gradients(lambda v: -(H @ v), near, right) is None

@@ -10,13 +10,16 @@ from scipy import sparse
 
 import adacoord as ac
 from adacoord.data.matrix import as_matrix
-from adacoord.solvers.primal import group_set
+from adacoord.solvers.primal import group_kernels, group_set
 from adacoord.solvers.primal.group_kernels import (
+    TURNED,
     by_rows,
+    diagonalise,
     group_add,
     group_dots,
     group_gram,
     group_minimum,
+    spectral_minimum,
 )
 from adacoord.solvers.primal.group_set import GroupWorkingSet
 
@@ -121,7 +124,9 @@ def test_minimum_of_a_group(size, seed, l1):
     at, slope, r = x.copy(), g.copy(), np.empty(size)
     for _ in range(1000):  # a visit takes so many steps and no more
         v = np.empty(size)
-        gain = group_minimum(at, slope, size, B.ravel().copy(), 0, bound, l1, l2, threshold, v, r)
+        how = B.ravel().copy(), 0, bound, l1, l2, threshold
+        gain, steps = group_minimum(at, slope, size, *how, v, r)
+        assert 0 < steps <= group_kernels.STEPS
         assert gain == pytest.approx(value(at) - value(v), abs=1e-10 * (1.0 + abs(value(at))))
         assert gain >= -1e-12 * (1.0 + abs(value(at)))
         slope = slope + B @ (v - at)
@@ -129,6 +134,28 @@ def test_minimum_of_a_group(size, seed, l1):
         if moved <= 1e-14:
             break
     assert value(at) <= value(best) + 1e-9 * (1.0 + abs(value(best)))
+    if l1 == 0.0:  # at once, from eigenvectors
+        values, vectors = np.linalg.eigh(B)
+        how = vectors.T.ravel(), 0, values, 0, l2, threshold
+        gain = spectral_minimum(x, g, size, *how, v, r, np.empty(size))
+        assert gain == pytest.approx(value(x) - value(v), abs=1e-10 * (1.0 + abs(value(x))))
+        assert value(v) <= value(best) + 1e-9 * (1.0 + abs(value(best)))
+        assert v.any() == (np.linalg.norm(g - B @ x) > threshold)
+
+
+def test_minimum_of_a_group_without_curvature():
+    """Directions that the loss does not see: g has no part there, but for rounding."""
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((2, 4))
+    values, vectors = np.linalg.eigh(root.T @ root)
+    values, g = np.maximum(values, 0.0), root.T @ np.array([2.0, -1.0])
+    x, v, room = rng.standard_normal(4), np.empty(4), np.empty((2, 4))
+    for at in (np.zeros(4), x):
+        spectral_minimum(at, g, 4, vectors.T.ravel(), 0, values, 0, 0.0, 0.1, v, *room)
+        slope = g + root.T @ (root @ (v - at))
+        np.testing.assert_allclose(slope, -0.1 * v / np.linalg.norm(v), atol=1e-10)
+    spectral_minimum(x, g, 4, np.eye(4).ravel(), 0, np.zeros(4), 0, 0.0, 0.1, v, *room)
+    assert np.isfinite(v).all()  # of a loss without a curvature there is no minimum
 
 
 # --- the solver ----------------------------------------------------------------------------------
@@ -243,6 +270,132 @@ def test_groups_too_large_for_a_gram_matrix(monkeypatch):
     monkeypatch.undo()
     assert found.converged
     assert found.primal == pytest.approx(ac.solve(problem, tol=1e-9).primal, rel=1e-8)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(0, 10_000), st.booleans())
+def test_diagonalise(size, seed, short):
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((size // 2 if short else 2 * size, size)) * rng.random(size)
+    B = root.T @ root
+    numbers, values = np.append(7.0, B.ravel()), np.full(size + 2, 7.0)
+    diagonalise(numbers, 1, size, values, 2, np.empty(size * size))
+    V, values = numbers[1:].reshape(size, size), values[2:]
+    assert numbers[0] == 7.0 and (values >= 0.0).all()
+    np.testing.assert_allclose(V @ V.T, np.eye(size), atol=1e-12)
+    left = V @ B @ V.T - np.diag(values)
+    limit = group_kernels.ALIKE * np.sqrt(np.outer(values, values))
+    assert (np.abs(left) <= limit + 1e-12 * np.trace(B)).all()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_groups_turn_to_their_eigenvectors(intercept, monkeypatch):
+    problem, other = (make("squared", l21=0.05, l1=l1, intercept=intercept) for l1 in (0.0, 0.01))
+    by_steps = ac.solve(problem, "acf", tol=1e-12)
+    monkeypatch.setattr(group_set, "EIGEN", 0)
+    solvers, begin = [], GroupWorkingSet._no_turns
+    monkeypatch.setattr(GroupWorkingSet, "_no_turns", lambda s: (solvers.append(s), begin(s)))
+    found = ac.solve(problem, "acf", tol=1e-12)
+    np.testing.assert_allclose(found.x, by_steps.x, atol=1e-9)
+    there, sizes = solvers[-1]._support(), np.diff(solvers[-1].pointers)
+    assert (solvers[-1].built[there & (sizes > 1)] == TURNED).all()
+    ac.solve(other, "acf", tol=1e-12)
+    assert not (solvers[-1].built == TURNED).any()  # with an l1 there is no such equation
+
+
+def turning(monkeypatch, turns=True):
+    """Every model on a Gram matrix, or none."""
+    monkeypatch.setattr(GroupWorkingSet, "_gram_pays", lambda self, columns, moving: turns)
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_sweeps_on_a_gram_matrix(is_sparse, intercept, single, monkeypatch):
+    """A model on it goes the way of the model on the data, and says what that says."""
+    rng = np.random.default_rng(7)
+    weight = rng.integers(0, 3, 60).astype(float)
+    how = {"l21": 0.02, "l1": 0.01 if single else 0.0, "intercept": intercept}
+    problem = make("squared", is_sparse=is_sparse, sample_weight=weight, **how)
+    solvers = []
+    for turns in (False, True):
+        solver = GroupWorkingSet(problem, np.random.default_rng(0))
+        turning(monkeypatch, False)
+        while solver.models == 0 or solver.phase != group_set.MODEL:
+            solver._look() if solver.phase == 0 else (
+                solver._build() if solver.phase == group_set.MODEL else solver._sweep(0)
+            )
+        solver.set = np.arange(solver.bounds.size)
+        turning(monkeypatch, turns)
+        solver.models = 0
+        solver._build()
+        assert solver.on_gram == turns
+        solver._visits(0)
+        solvers.append(solver)
+    plain, other = solvers
+    asked = other._members(other.set)
+    assert asked.size == other.gram_of.size > 0
+    np.testing.assert_allclose(other.point, plain.point, atol=1e-12)
+    np.testing.assert_allclose(other.last, plain.last, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(other.q, plain._slopes_of(other.gram_of), atol=1e-12)
+    for solver in solvers:
+        solver._finish(solver._set_columns(), solver.before)
+    assert not other.on_gram and other.c == pytest.approx(plain.c, abs=1e-12)
+    np.testing.assert_allclose(other.z, plain.z, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_gram_matrices_of_sets_grow(is_sparse, order, dtype):
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((50, 16)) * (rng.random((50, 16)) < 0.6)
+    A = sparse.csr_matrix(A.astype(dtype)) if is_sparse else np.asarray(A, dtype, order=order)
+    weight = rng.random(50)
+    problem = ac.Problem(
+        A, rng.standard_normal(50), l21=0.1, groups=np.arange(16) // 2, intercept=True,
+        sample_weight=weight,
+    )  # fmt: skip
+    solver = GroupWorkingSet(problem, rng)
+    solver.mass, dense = solver.row_weight.sum(), problem.matrix.dense.astype(float)
+    centred = dense - solver.row_weight @ dense / solver.mass
+    for wanted in ([4, 5, 0, 1], [0, 1, 4, 5, 9, 8], [8, 9], [2, 3, 8, 9, 10, 11, 12, 13, 15, 14]):
+        solver.columns = problem.matrix.some_columns(np.arange(16))
+        solver._make_gram(np.array(wanted))
+        there = solver.gram_of
+        assert set(wanted) <= set(there.tolist())
+        expected = centred[:, there].T @ (solver.row_weight[:, None] * centred[:, there])
+        np.testing.assert_allclose(solver.gram, expected, atol=1e-7 if dtype == "f4" else 1e-13)
+        assert solver._gram_price(np.array(wanted)) == 0.0
+    assert 4 not in solver.gram_of  # what nobody asks for goes when others come
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("l1", [0.0, 0.01])
+def test_optima_by_gram_matrices(is_sparse, l1, monkeypatch):
+    problem = make("squared", n=80, d=60, is_sparse=is_sparse, l21=0.02, l1=l1, intercept=True)
+    turning(monkeypatch, False)
+    expected = ac.solve(problem, "acf", tol=1e-11)
+    turning(monkeypatch)
+    found = ac.solve(problem, "acf", tol=1e-11)
+    assert found.converged
+    assert found.primal == pytest.approx(expected.primal, rel=1e-10)
+
+
+def test_no_gram_matrix_of_what_means_leave_nothing_of():
+    rng = np.random.default_rng(1)
+    A = np.asfortranarray(rng.standard_normal((400, 8)))
+    solver = GroupWorkingSet(
+        ac.Problem(A, A[:, 0], l21=0.1, groups=np.arange(8) // 2, intercept=True), rng
+    )
+    solver.mass, solver.operations, columns = 1.0, 10**9, np.arange(8)
+    assert solver.phase == 0 and not solver._gram_pays(columns, columns)  # no model yet
+    solver.phase = group_set.MODEL
+    assert solver._gram_pays(columns, columns)
+    solver.sums[3], solver.squares[3] = 1e4, 1e8 + 1.0
+    assert not solver._gram_pays(columns, columns)
+    solver.squares[3] = 1e8  # constant: it is out anyway
+    assert solver._gram_pays(columns, columns)
 
 
 def test_columns_and_support_of_groups_in_any_order():

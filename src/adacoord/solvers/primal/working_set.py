@@ -338,7 +338,7 @@ class WorkingSetDescent(ColumnDescent):
         Whether that is known to be the minimum over all columns.
         """
         lowered, flips = self._visits(room)
-        if self.sweeps < self.most and lowered > self._enough * self.first:
+        if self._goes_on(lowered, flips):
             return False
         if flips == 0 and self._crawls(lowered):
             self._newton()
@@ -355,6 +355,10 @@ class WorkingSetDescent(ColumnDescent):
             return False
         self.phase, self.y, self.estimate = LOOK, self._derivative(), 0.0
         return True
+
+    def _goes_on(self, lowered: float, flips: int) -> bool:
+        """Whether another sweep follows."""
+        return self.sweeps < self.most and lowered > self._enough * self.first
 
     def _crawls(self, lowered: float) -> bool:
         """Whether sweeps that end with one that brings so little are slow."""
