@@ -211,6 +211,8 @@ class Matrix:
         from ..kernels.rows import rmatvec
 
         out = np.zeros(self.shape[1:] + v.shape[1:])
+        if not v.any():  # where a dual method starts
+            return out
         v = np.ascontiguousarray(v, dtype=np.float64)
         if v.ndim > 1 and self.is_dense:
             with one_thread():

@@ -35,10 +35,15 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
             # NumPy's sums over rows of few targets take three times as long
             y -= (np.einsum("ik->k", y) if w is None else np.einsum("i,ik->k", w, y)) / mass
         return y
+    total = (y if w is None else w * y).sum()
+    if total == 0.0:  # as where dual methods start
+        return y
     lo, hi = problem._ends
     room: Any
     if endless(lo, hi):
         room, bounded = 1.0, False
+    elif np.ndim(lo) == np.ndim(hi) == 0 and hi - lo < np.inf:
+        room, bounded = np.minimum(y - lo, hi - y), True
     else:
         room = np.minimum(y - lo, hi - y)
         free = room == np.inf
@@ -51,17 +56,16 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
         movable = float(np.sum(room if w is None else w * room))
     given = y
     for _ in range(3):
-        total = (y if w is None else w * y).sum()
         if total == 0.0 or movable == 0.0 or (bounded and abs(total) > movable):
             break
         step = (total / movable) * room
         y = y - step if y is given else np.subtract(y, step, out=y)
         if bounded:
             y = np.minimum(np.maximum(y, lo, out=y), hi, out=y)
-    weighted = y if w is None else w * y
-    total = weighted.sum()
+        total = (y if w is None else w * y).sum()
     if total == 0.0:
         return y
+    weighted = y if w is None else w * y
     up = 0.5 * (float(np.abs(weighted).sum()) + abs(total))  # of the heavier part
     share = 1.0 - abs(total) / up
     if share == 1.0:  # rounding: less than the last digit
