@@ -15,7 +15,8 @@ Programs    kinks and no l2 make a linear program: an :mod:`.interior` point, to
             quantile and hinge with l1, CPU ms, HiGHS -> interior: 690 x 26 35 -> 5, 5,000 x 50
             920 -> 25, 300 x 300 120 -> 22, 60 x 2,000 115 -> 12); where that does not do HiGHS,
             and :mod:`.active_set` for its last digits
-A pass      is one iteration of whatever is at work
+A pass      is one iteration of whatever is at work: of :mod:`.dense` on few columns it may be all
+            of its steps
 Shown       ``estimate`` is infinite until there is something to look at: the monitor need not look
             at each iteration, which costs as much as two.  A point that may do for who asks for
             little is offered on the way
@@ -417,12 +418,10 @@ class SmallNewton(Solver):
         return Point(self.base_x, self.base_c, self.base_y)
 
     def _iterated(self) -> bool:
-        """One iteration of the engine; whether it was the last.  A failure leaves the point."""
-        engine, m = self.engine, self.engine.m
-        if not engine.settled:
-            self.operations += int(engine.bent) * m * m // 2 + m**3 // 6
+        """An iteration of the engine; whether it was the last.  A failure leaves the point."""
+        engine, before = self.engine, self.engine.operations
         engine.iterate()
-        self.operations += 3 * self.problem.matrix.nnz
+        self.operations += engine.operations - before
         if engine.failed:
             self._leave(STUCK)
             return False
