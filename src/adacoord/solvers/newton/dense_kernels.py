@@ -84,12 +84,17 @@ def whole_step(
         step[j] = total / factor[j, j]
     dc = step[d] if m > d else 0.0
     for i in range(np.uint64(A.shape[0])):
-        total = again = 0.0
+        total = 0.0
         for j in range(d):
             total += A[i, j] * step[j]
-            again += A[i, j] * (x[j] + step[j])
         dz[i] = total + dc
-        trial[i] = again + (c + dc) if settled else z[i] + dz[i]
+        trial[i] = z[i] + dz[i]
+    if settled:
+        for i in range(np.uint64(A.shape[0])):
+            total = 0.0
+            for j in range(d):
+                total += A[i, j] * (x[j] + step[j])
+            trial[i] = total + (c + dc)
     losses, rows, flips = expand_data(
         A, logistic, exponential, tweedie, quadratic, code, alpha, epsilon, lo, hi, trial, b,
         weight, y, bend, bent, slope,
