@@ -160,6 +160,18 @@ def test_the_joint_gap_closes_at_the_optimum():
     assert found.scale == pytest.approx(model.scale_, rel=1e-10)
 
 
+def test_what_a_run_has_proved_is_not_proved_again():
+    X, y, w = make(True)
+    scale, alpha = 0.7, 0.1
+    problem = ac.Problem(
+        X, y, Huber(1.35 * scale), l2=alpha * scale / N, sample_weight=w, intercept=True
+    )
+    run = ac.solve(problem, tol=1e-4)
+    point = problem, run.x, run.intercept, run.y, scale, 1e-9
+    known, anew = concomitant.judge(*point, run.dual), concomitant.judge(*point)
+    assert known == pytest.approx(anew, rel=1e-7) and known.dual <= anew.dual + 1e-14
+
+
 def test_no_residuals():
     """The scale is at its least, which is a bound that is certified, too."""
     X, _, _ = make()

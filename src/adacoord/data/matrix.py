@@ -238,6 +238,8 @@ class Matrix:
         from ..kernels.rows import rmatvec
 
         out = np.zeros(self.shape[1:] + v.shape[1:])
+        if not v.any():  # where a dual method starts
+            return out
         if v.ndim > 1 and self.is_dense:
             v = v.astype(np.float64, copy=False)
             with one_thread():

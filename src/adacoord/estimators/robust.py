@@ -243,17 +243,20 @@ class HuberRegressor(LinearRegressor):
         self._begin(rows)
         spread, spent = _spread(rows), 0
         search = _ScaleSearch(warm or spread, LEAST * spread)
-        [start] = self._warm_starts(self._at(search.scale, rows, recipe))
+        posed = self._at(search.scale, rows, recipe)
+        [start] = self._warm_starts(posed)
         solve = self._runner()
         while True:
-            posed = self._at(search.scale, rows, recipe)
             [problem] = posed.problems
             # half of tol is left for the scale
             limits = {"tol": 0.5 * self.tol, "max_passes": self.max_iter - spent}
             kept = keeping().of(search.tried - 1, SCALES)  # each scale in a file of its own
             found = solve(problem, start, verbose=bool(self.verbose), **limits, **kept)
             start, spent = found, spent + found.passes
-            joint = judge(problem, found.x, found.intercept, found.y, search.scale, LEAST * spread)
+            point, proved = (found.x, found.intercept, found.y), None
+            if found.converged and problem.has_certificate:  # and need not be looked at again
+                proved = found.dual
+            joint = judge(problem, *point, search.scale, LEAST * spread, proved)
             gap = joint.primal - joint.dual
             relative = max(gap, 0.0) / max(abs(joint.primal), abs(joint.dual))
             met = relative <= self.tol
@@ -263,6 +266,7 @@ class HuberRegressor(LinearRegressor):
             over = spent >= self.max_iter or found.status == "interrupted"
             if met or over or not search.move(joint.scale):
                 break
+            posed = self._at(search.scale, rows, recipe)
         if not met:
             warnings.warn(
                 f"stopped after {spent} passes and {search.tried} scales with a relative gap of "

@@ -34,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .problem import Problem
+from .rounding import SHARP
 
 #: Newton steps to the scale of residuals, at most, their accuracy, and the least slope they go by.
 STEPS, ACCURACY, LEAST_SLOPE = 30, 1e-9, 0.05
@@ -56,10 +57,12 @@ def judge(
     y: np.ndarray,
     scale: float,
     least: float,
+    proved: float | None = None,
 ) -> Joint:
     """J(x, c, scale) and its bound by ``y``; ``problem`` is that of the scale, ``least`` sigma_0.
 
     What rounding may hide of P - D is taken from the bound.  Without a penalty there is none.
+    ``proved``: what a feasible ``y`` is known to prove of P, by a run that came to its end.
     """
     weight = 1.0 if problem.weights is None else float(problem.weights.sum()) / problem.n
     z = problem.predictions(x, intercept)
@@ -67,10 +70,12 @@ def judge(
     primal = weight * scale + 2.0 / scale * inner
     if not problem.has_certificate:
         return Joint(primal, -math.inf, own_scale(problem, z - problem.b, scale, weight, least))
-    y, u = problem.feasible_dual(y)
+    y, u = problem.feasible_dual(y) if proved is None else (y, problem.average(y))
     wanted = math.sqrt(problem._mean(np.square(y)) / weight)
     dual = problem._dual(y, u)
-    hidden = min(inner, dual) - problem.bound(x, intercept, inner, y, u, dual, z)
+    if proved is None:
+        proved = problem.bound(x, intercept, inner, y, u, dual, z, SHARP)
+    hidden = max(min(inner, dual) - proved, 0.0)
     shrink = min(scale / wanted, 1.0) if wanted > 0.0 else 1.0
     linear = -problem._mean(y * problem._dual_targets)
     bound = shrink * linear - problem.penalty.conjugate(-shrink * u) - hidden

@@ -62,8 +62,9 @@ class Quadratic(Loss):
             r *= r
             r *= 0.5 / alpha
             return r
-        if alpha == 0.0 and self.code == MARGIN:  # (hinge, 50,000 rows: .20 -> .06 ms)
-            r *= b
+        if alpha == 0.0 and (self.code == MARGIN or epsilon == 0.0):
+            if self.code == MARGIN:  # (hinge, 50,000 rows: .20 -> .06 ms)
+                r *= b
             return np.maximum(lo * r, hi * r)
         v = self._slope(r, b)
         values = v * (r - 0.5 * alpha * v)  # no inf - inf for large z

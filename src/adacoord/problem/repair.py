@@ -38,10 +38,15 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
         for _ in range(3):  # as below; there are no ends
             centre_rows(y, w, mass, mean)
         return y
+    total, size = sum_and_size(y if w is None else w * y)
+    if total == 0.0:  # as where dual methods start
+        return y
     lo, hi = problem._ends
     room: Any
     if endless(lo, hi):
         room, bounded = 1.0, False
+    elif np.ndim(lo) == np.ndim(hi) == 0 and hi - lo < np.inf:
+        room, bounded = np.minimum(y - lo, hi - y), True
     else:
         room = np.minimum(y - lo, hi - y)
         free = room == np.inf
@@ -53,7 +58,6 @@ def balanced(problem: Problem, y: np.ndarray) -> np.ndarray:
     else:
         movable = float(np.sum(room if w is None else w * room))
     given = y
-    total, size = sum_and_size(y if w is None else w * y)
     for _ in range(3):
         # what is below the rounding of the sum would be counted as that (:mod:`.rounding`)
         if abs(total) <= UNIT * size or movable == 0.0 or (bounded and abs(total) > movable):

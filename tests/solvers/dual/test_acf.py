@@ -33,6 +33,7 @@ LOSSES = [
     "log_cosh",
 ]
 CLASSIFIERS = LOSSES[:4]
+QUADRATIC_DUALS = [name for name in LOSSES if name not in ("logistic", "log_cosh")]
 
 
 def make(loss, n=60, d=12, density=0.5, seed=0):
@@ -249,7 +250,7 @@ def test_rows_at_a_bound_rest_and_sink():
 
 
 @pytest.mark.parametrize("order", PUBLISHED)
-@pytest.mark.parametrize("loss", [name for name in LOSSES if name not in ("logistic", "log_cosh")])
+@pytest.mark.parametrize("loss", QUADRATIC_DUALS)
 def test_the_decrease_is_that_of_the_dual(loss, order):
     """Algorithm 2's own, at bounds and across kinks as well."""
     A, b = make(loss, n=50, d=6)
@@ -261,6 +262,42 @@ def test_the_decrease_is_that_of_the_dual(loss, order):
         after, now = problem.dual(solver.y), solver.memory[kernels.GAINED]
         assert now - gained == pytest.approx(after - before, rel=1e-9, abs=1e-12)
         before, gained = after, now
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", QUADRATIC_DUALS)
+def test_the_estimate_is_about_the_gap(loss, intercept):
+    """That which the last sweep met: what is left after it is hardly ever more."""
+    A, b = make(loss, n=300, d=2000, density=0.02)
+    problem = ac.Problem(A, b, loss, l2=1 / 300, intercept=intercept)
+    solver = make_solver(problem)
+    assert solver.estimate == np.inf
+    ratios = []
+    while solver.passes < 30:
+        solver.advance(1)
+        primal = problem.primal(solver.x, solver.intercept)
+        relative = problem.gap(solver.x, solver.y, solver.intercept) / primal
+        if 1e-9 < relative < 1e-2:
+            ratios.append(solver.estimate / relative)
+    assert min(ratios) > 1.0 and np.median(ratios) < 30.0
+
+
+def test_a_point_that_may_do_is_looked_at():
+    """The first look is due after five passes; it comes as soon as it says something."""
+    A, b = make("absolute", n=300, d=2000, density=0.02)
+    problem = ac.Problem(A, b, "absolute", l2=0.1, intercept=True)
+    result = ac.solve(problem, "acf", tol=1e-3)
+    assert result.converged and list(result.history.passes) == [0, result.passes]
+    assert 0 < result.passes < 5
+
+
+def test_newton_steps_have_no_estimate():
+    A, b = make("hinge", n=400, d=9, density=1.0, seed=2)
+    solver = make_solver(ac.Problem(A, b, "hinge", l2=1e-5))
+    while solver.newton is None:
+        assert solver.passes < 100
+        solver.advance(1)
+    assert solver.estimate == np.inf
 
 
 @pytest.mark.parametrize("order", PUBLISHED)

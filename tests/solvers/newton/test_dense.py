@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import adacoord as ac
 from adacoord.problem.losses import LOSSES
+from adacoord.solvers.newton import dense
 from adacoord.solvers.newton.dense import DenseNewton
 from adacoord.solvers.newton.dense_kernels import (
     descend,
@@ -17,6 +18,7 @@ from adacoord.solvers.newton.dense_kernels import (
     whole_step,
 )
 from adacoord.solvers.newton.kernels import family
+from adacoord.solvers.newton.small import rounded
 
 SMOOTH = [name for name, cls in LOSSES.items() if cls().differentiable]
 
@@ -199,3 +201,52 @@ def test_gram_is_shared_by_the_classes(make_data):
     basis, triangle = wide.row_space
     np.testing.assert_allclose(triangle @ basis.T, A.T, atol=1e-12)
     np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-12)
+
+
+def ended(problem, monkeypatch, columns, law, b, rough):
+    """An engine that has come to its end, with ``columns`` up to which steps are compiled."""
+    monkeypatch.setattr(dense, "COMPILED", columns)
+    newton = DenseNewton(problem)
+    newton.begin(np.zeros(problem.d), 0.0, law, b, rough)
+    while not newton.ended:
+        newton.iterate()
+    return newton
+
+
+@pytest.mark.parametrize("rough", [0.0, 0.2])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("width", [0.5, 1e-3])
+@pytest.mark.parametrize("shape", [(200, 7), (12, 20)])
+@pytest.mark.parametrize("loss", ["hinge", "quantile", "epsilon_insensitive"])
+def test_all_steps_at_once_are_the_steps(loss, shape, width, intercept, rough, monkeypatch):
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal(shape)
+    b = A @ rng.standard_normal(shape[1]) + rng.standard_normal(shape[0])
+    b = np.sign(b) if loss == "hinge" else b
+    w = rng.integers(0, 3, shape[0]).astype(float)
+    problem = ac.Problem(A, b, loss, l2=0.01, intercept=intercept, sample_weight=w)
+    law, targets = rounded(problem, width, np.zeros(shape[0]))
+    law = law.code, *law.constants
+    at_once = ended(problem, monkeypatch, 64, law, targets, rough)
+    steps = ended(problem, monkeypatch, 0, law, targets, rough)
+    assert not (at_once.failed or steps.failed)
+    assert at_once.taken == steps.taken and at_once.bent == steps.bent
+    np.testing.assert_allclose(at_once.x, steps.x, atol=1e-9)
+    np.testing.assert_allclose(at_once.z, steps.z, atol=1e-9)
+    np.testing.assert_allclose(at_once.y, steps.y, atol=1e-9 / width)
+    assert at_once.c == pytest.approx(steps.c, abs=1e-9)
+    assert at_once.value == pytest.approx(steps.value, rel=1e-9)
+    assert at_once.operations == pytest.approx(steps.operations, rel=1e-2)
+
+
+def test_without_a_factor_steps_are_taken_one_by_one(monkeypatch):
+    """A column twice, and hardly a penalty: the systems are singular to rounding."""
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((60, 3))
+    A = np.column_stack([A, A[:, 0]])
+    problem = ac.Problem(A, A @ np.ones(4) + rng.standard_normal(60), "huber", l2=1e-18)
+    law = problem.loss.code, *problem.loss.constants
+    at_once = ended(problem, monkeypatch, 64, law, problem.b, 0.0)
+    steps = ended(problem, monkeypatch, 0, law, problem.b, 0.0)
+    assert not at_once.failed and at_once.taken == steps.taken
+    np.testing.assert_allclose(at_once.z, steps.z, atol=1e-9)

@@ -17,6 +17,10 @@ Published   the paper's own: no row rests and nothing but coordinate steps.  ``o
 Hybrid      plain sweeps over the active rows as long as each brings less than a quarter of the one
             before (the problem is easy), then frequencies; and where coordinates crawl and there
             are few columns, the Newton method of :mod:`..newton.dual_proximal`
+Estimate    for losses with a quadratic dual: the gaps of the rows when the last sweep visited
+            them, over what the dual has risen by, and with an intercept the share of y that is
+            out of balance.  2 to 7 times the gap after the sweep (SVR and SVC on text), so that
+            a look that it asks for is hardly ever in vain
 Pass        as many sweeps as make n visits (at least one), or one Newton step
 Stops       never; with ``stop="liblinear"`` (for reproductions: it says nothing about the gap)
             when max - min of the projected slopes is at most ``eps`` over a full sweep, which
@@ -24,6 +28,8 @@ Stops       never; with ``stop="liblinear"`` (for reproductions: it says nothing
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -110,6 +116,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self.memory[kernels.SIZE] = self.rows.size
         self.memory[kernels.LOW], self.memory[kernels.HIGH] = -np.inf, np.inf
         self.memory[kernels.FULL] = float(self.rests)
+        self.memory[kernels.MISSING] = np.inf
         if order == "hybrid":
             self.memory[kernels.GAIN] = np.inf  # no sweep before the first to compare it with
         self._visited = np.empty(2 * self.n_rows, dtype=np.uint32)
@@ -145,7 +152,7 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         if self.may_turn and self.newton is None and self._crawls():
             newton = self._proximal()
             newton.begin(self.x, self.c, self.y)
-            self.newton = newton
+            self.newton, self.estimate = newton, math.inf
         if self.newton is None:
             self._sweep()
         else:
@@ -221,6 +228,15 @@ class AdaptiveFrequencies(DualCoordinateAscent):
         self.c = float(self.memory[kernels.INTERCEPT])
         self.gained[:-1] = self.gained[1:]
         self.gained[-1] = self.memory[kernels.GAINED]
+        if self.memory[kernels.RISEN] > 0.0:
+            self.estimate = self._estimated()
+
+    def _estimated(self) -> float:
+        """The gaps that the last sweep met, and the share of y that is to go for its balance."""
+        estimate = float(self.memory[kernels.MISSING] / self.memory[kernels.RISEN])
+        if self.rho:
+            estimate += abs(self.memory[kernels.BALANCE]) / float(self.share @ np.abs(self.y))
+        return estimate
 
 
 def _check_options(problem, order, stop, eps) -> None:

@@ -93,8 +93,10 @@ def dual_pass(
     INTERCEPT,
     BALANCE,  # sum_i w_i y_i/N
     FINISHED,  # whether a full sweep has met liblinear's rule
+    RISEN,  # by how much the dual has risen (with an l1: at least)
+    MISSING,  # the gap that the last sweep met: of each row when it was visited
     MEMORY,
-) = range(15)
+) = range(17)
 
 #: A full sweep is due when the slopes of the active rows have fallen to this share of their range
 #: at the last full sweep, and after so many visits of the average row.
@@ -152,6 +154,7 @@ def adaptive_sweeps(
     bounded = code <= MARGIN
     n = rows.shape[0]
     scale = -1.0 / l2
+    bend = 1.0 / alpha if alpha > 0.0 else np.inf
     size = np.int64(memory[SIZE])
     c, balance, mean = memory[INTERCEPT], memory[BALANCE], memory[MEAN]
     operations = np.uint64(0)
@@ -171,7 +174,7 @@ def adaptive_sweeps(
             if visits == 0:  # only when an overflow has made some p a NaN
                 break
         low_before, high_before = memory[LOW], memory[HIGH]
-        low, high, gain = np.inf, -np.inf, 0.0
+        low, high, gain, risen, missing = np.inf, -np.inf, 0.0, 0.0, 0.0
         eta = 1.0 / (n if full else size)
         rested = 0
         for t in range(visits):
@@ -208,6 +211,10 @@ def adaptive_sweeps(
                 elif old > first and down < 0.0:
                     slope = down
                 low, high = min(low, slope), max(high, slope)
+                if slope != 0.0:  # phi(z) + phi*(y) - zy (beyond the kink of epsilon |y|: more)
+                    steep = abs(slope)
+                    room = min((last - old) if slope > 0.0 else (old - first), steep * bend)
+                    missing += weight[i] * room * (steep - 0.5 * alpha * room)
                 moves = slope != 0.0
                 if (
                     rests
@@ -226,12 +233,13 @@ def adaptive_sweeps(
                     row_add(indices, data, start, stop, change * scale, v)
                     c -= rho * change
                     balance += change
-                    if bounded and not rests:
+                    if bounded:
                         # the print's: by how much the dual rises (with an l1: at least)
                         decrease = change * (slope - 0.5 * (new - old) * (1.0 / step[i] + alpha))
                         if old * new < 0.0:
                             decrease -= 2.0 * epsilon * weight[i] * abs(new)
-                    else:
+                        risen += decrease
+                    if rests or not bounded:
                         # exact for a quadratic dual away from its bounds, less than the truth
                         # elsewhere: what the shrinking orders were tuned with
                         decrease = 0.5 * change * (new - old) * (1.0 / step[i] + gamma)
@@ -248,6 +256,8 @@ def adaptive_sweeps(
         memory[VISITS] += visits
         memory[FULL] = 0.0
         if bounded:
+            memory[RISEN] += risen
+            memory[MISSING] = missing
             if full:
                 memory[RANGE], memory[SINCE] = high - low, 0.0
                 if eps > 0.0 and high - low <= eps:

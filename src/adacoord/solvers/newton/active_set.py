@@ -62,10 +62,6 @@ class ActiveSet:
         self.changes, self.moved, self.taken = np.inf, np.inf, 0
         self.ended = self.failed = False
 
-    def at_kinks(self, z, y) -> int:
-        """How many rows a guess there holds at a kink."""
-        return int(np.count_nonzero(self.conditions._respond(z, y)[1]))
-
     _state = ("t", "c", "y", "changes", "moved", "taken", "ended", "failed")
 
     def state(self) -> dict:

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...kernels.jit import FAST, jit
 from ...kernels.prox import dead_zone, shrink
-from .kernels import expand_family
+from ...linalg.line_search import GROWTH, HALF, NOISE, ROUNDING
+from .kernels import along_quadratic, expand_family
 
 
 @jit(fastmath=FAST)
@@ -83,12 +84,17 @@ def whole_step(
         step[j] = total / factor[j, j]
     dc = step[d] if m > d else 0.0
     for i in range(np.uint64(A.shape[0])):
-        total = again = 0.0
+        total = 0.0
         for j in range(d):
             total += A[i, j] * step[j]
-            again += A[i, j] * (x[j] + step[j])
         dz[i] = total + dc
-        trial[i] = again + (c + dc) if settled else z[i] + dz[i]
+        trial[i] = z[i] + dz[i]
+    if settled:
+        for i in range(np.uint64(A.shape[0])):
+            total = 0.0
+            for j in range(d):
+                total += A[i, j] * (x[j] + step[j])
+            trial[i] = total + (c + dc)
     losses, rows, flips = expand_data(
         A, logistic, exponential, tweedie, quadratic, code, alpha, epsilon, lo, hi, trial, b,
         weight, y, bend, bent, slope,
@@ -146,3 +152,166 @@ def descend(H, gradient, x, l1, positive, sweeps):
                 x[j] = new
                 for k in range(np.uint64(x.shape[0])):
                     gradient[k] += step * H[j, k]
+
+
+@jit
+def newton_steps(
+    A, code, alpha, epsilon, lo, hi, l2, b, weight, x, c, z, value, rows, H, step, dz, trial, y,
+    bend, bent, slope, longest, rough, last, singular, most,
+):  # fmt: skip
+    """Steps of Newton's method to their end, for losses of the quadratic family and l2 alone.
+
+    Those of :class:`~.dense.DenseNewton`, one after the other: H in ``H`` and its factor,
+    :func:`whole_step`, the line search where that is not taken, and the rules by which a step is
+    the last.  ``z``, ``value`` and ``rows`` are those of the point (x, c), as it was expanded last;
+    ``longest`` is the longest row.  The predictions end in ``z``, or in ``trial`` if ``swapped``.
+
+    Returns (whether it ended, c, the losses, the rows with a curvature, steps, the multiply-adds
+    of their matrices, ``swapped``); it ends before its end where H has no factor, or after ``most``
+    steps.
+    """
+    n, d, m = np.uint64(A.shape[0]), np.uint64(A.shape[1]), np.uint64(H.shape[0])
+    settled, swapped, moved, taken, work = False, False, np.inf, 0, 0
+    while taken < most:
+        if not settled:
+            if rows == 0:
+                break
+            _gram(bent, rows, H)
+            for j in range(d):
+                H[j, j] += l2
+            work += rows * H.size // 2 + H.size * H.shape[0] // 6
+            if not _factorised(H, singular):
+                break
+        before = moved
+        done, along, losses, count, flips, moved = whole_step(
+            A, H, settled, l2, None, None, None, True, code, alpha, epsilon, lo, hi, b, weight,
+            x, c, z, value, step, dz, trial, y, bend, bent, slope, HALF, ROUNDING,
+        )  # fmt: skip
+        taken += 1
+        dc, t = (step[d] if m > d else 0.0), 1.0
+        if done:
+            z, trial, swapped = trial, z, not swapped
+            c += dc
+            value, rows = losses, np.int64(count)
+        else:
+            t = _searched(code, alpha, epsilon, lo, hi, l2, x, step, z, dz, b, weight, value, along)
+            moved = move(x, step[:d], z, dz, t)
+            c += t * dc
+            if settled:  # nothing is left of rounding in running sums
+                for i in range(n):
+                    z[i] = c
+                    for j in range(d):
+                        z[i] += A[i, j] * x[j]
+            value, count, flips = expand_data(
+                A, None, None, None, True, code, alpha, epsilon, lo, hi, z, b, weight, y, bend,
+                bent, slope,
+            )  # fmt: skip
+            rows = np.int64(count)
+        if moved <= last or (settled and moved > 0.5 * before):
+            return True, c, value, rows, taken, work, swapped
+        settled = t == 1.0 and flips == 0
+        if settled and _next_change(H, l2, slope, x, z, step, longest) <= last:
+            return True, c, value, rows, taken, work, swapped
+        if rough > 0.0 and t == 1.0 and flips <= rough * rows:
+            return True, c, value, rows, taken, work, swapped
+    return False, c, value, rows, taken, work, swapped
+
+
+@jit(fastmath=FAST)
+def _gram(B, rows, H):
+    """The lower half of H = B'B, of the first ``rows`` rows and as many columns as H has."""
+    one, four, m = np.uint64(1), np.uint64(4), np.uint64(H.shape[0])
+    H[:, :] = 0.0
+    i, end = np.uint64(0), np.uint64(rows)
+    while i + four <= end:
+        p, q, r = i + one, i + np.uint64(2), i + np.uint64(3)
+        for j in range(m):
+            a, b, c, e = B[i, j], B[p, j], B[q, j], B[r, j]
+            for k in range(j + one):
+                H[j, k] += a * B[i, k] + b * B[p, k] + c * B[q, k] + e * B[r, k]
+        i += four
+    while i < end:
+        for j in range(m):
+            a = B[i, j]
+            for k in range(j + one):
+                H[j, k] += a * B[i, k]
+        i += one
+
+
+@jit(fastmath=FAST)
+def _factorised(H, singular):
+    """L of H = LL' in its place; False where H is singular to rounding (:mod:`.cholesky`)."""
+    one, m = np.uint64(1), np.uint64(H.shape[0])
+    least, largest = np.inf, 0.0
+    for j in range(m):
+        for k in range(j + one):
+            total = H[j, k]
+            for i in range(k):
+                total -= H[j, i] * H[k, i]
+            if k < j:
+                H[j, k] = total / H[k, k]
+            elif total > 0.0:
+                H[j, j] = math.sqrt(total)
+            else:  # NaN, too
+                return False
+        least, largest = min(least, H[j, j]), max(largest, H[j, j])
+    return (least / largest) ** 2 >= singular
+
+
+@jit
+def _searched(code, alpha, epsilon, lo, hi, l2, x, step, z, dz, b, weight, value, slope):
+    """:func:`~adacoord.linalg.line_search.line_search` along a step."""
+    constant = tilt = bend = 0.0
+    for j in range(np.uint64(x.shape[0])):
+        constant += 0.5 * l2 * x[j] * x[j]
+        tilt += l2 * x[j] * step[j]
+        bend += l2 * step[j] * step[j]
+    start = value + constant
+    if -slope <= ROUNDING * abs(start):  # refinement
+        return 1.0
+    low, high, t = 0.0, np.inf, 1.0
+    for trial in range(100):
+        total, first, second = along_quadratic(code, alpha, epsilon, lo, hi, t, z, dz, b, weight)
+        total += constant + t * (tilt + 0.5 * t * bend)
+        first += tilt + t * bend
+        second += bend
+        if abs(first) <= -HALF * slope and total <= start + NOISE * abs(start):
+            return t
+        if first < 0.0:
+            low = t
+        else:
+            high = t
+        t = t - first / second if second > 0.0 and np.isfinite(first) else np.inf
+        if high == np.inf:
+            t = min(max(t, 2.0 * low), GROWTH * low)
+        elif trial % 2 or not low < t < high:
+            t = 0.5 * (low + high)
+    return low
+
+
+@jit(fastmath=FAST)
+def _next_change(factor, l2, slope, x, z, step, longest):
+    """At most what the next step would change of x and z, in units of their largest."""
+    one, d, m = np.uint64(1), np.uint64(x.shape[0]), np.uint64(factor.shape[0])
+    for j in range(m):
+        step[j] = slope[j] + l2 * x[j] if j < d else slope[j]
+    for j in range(m):
+        step[j] /= factor[j, j]
+        for k in range(j + one, m):
+            step[k] -= factor[k, j] * step[j]
+    for back in range(m):
+        j = m - one - back
+        total = step[j]
+        for k in range(j + one, m):
+            total -= factor[k, j] * step[k]
+        step[j] = total / factor[j, j]
+    size = largest = change = length = 0.0
+    for j in range(d):
+        size, change = max(size, abs(x[j])), max(change, abs(step[j]))
+        length += step[j] * step[j]
+    for i in range(np.uint64(z.shape[0])):
+        largest = max(largest, abs(z[i]))
+    if not (size > 0.0 and largest > 0.0):
+        return np.inf
+    moved = longest * math.sqrt(length) + (abs(step[d]) if m > d else 0.0)
+    return max(change / size, moved / largest)

@@ -267,19 +267,31 @@ def along_line(code, alpha, epsilon, lo, hi, t, z, dz, b, weight):
         return _along_logistic(z, dz, b, weight, t)
     if code in LINKS:
         return _along_exponential(_power(code, alpha), code == GAMMA, z, dz, b, weight, t)
-    return _along(others(code), code, alpha, epsilon, lo, hi, t, z, dz, b, weight)
+    if code == QUADRATIC or code == MARGIN:
+        return along_quadratic(code, alpha, epsilon, lo, hi, t, z, dz, b, weight)
+    return _along(code, alpha, epsilon, lo, hi, t, z, dz, b, weight)
+
+
+@jit(fastmath=FAST)
+def along_quadratic(code, alpha, epsilon, lo, hi, t, z, dz, b, weight):
+    """Several rows at a time (514 of them: 3.4 -> .6 us)."""
+    total = slope = bend = 0.0
+    for i in range(np.uint64(z.shape[0])):
+        point = z[i] + t * dz[i]
+        value, first, second = expand_quadratic(code, alpha, epsilon, lo, hi, point, b[i])
+        total += weight[i] * value
+        slope += weight[i] * first * dz[i]
+        bend += weight[i] * second * dz[i] * dz[i]
+    return total, slope, bend
 
 
 @jit
-def _along(other, code, alpha, epsilon, lo, hi, t, z, dz, b, weight):
+def _along(code, alpha, epsilon, lo, hi, t, z, dz, b, weight):
     total = slope = bend = 0.0
     for i in range(np.uint64(z.shape[0])):
         if weight[i] > 0.0:
             point = z[i] + t * dz[i]
-            if other is None:
-                value, first, second = expand_quadratic(code, alpha, epsilon, lo, hi, point, b[i])
-            else:
-                value, first, second = expand(code, alpha, epsilon, lo, hi, point, b[i])
+            value, first, second = expand(code, alpha, epsilon, lo, hi, point, b[i])
             total += weight[i] * value
             slope += weight[i] * first * dz[i]
             bend += weight[i] * second * dz[i] * dz[i]
