@@ -193,6 +193,37 @@ def test_functions_of_blocks_and_of_the_whole(kind, blocks):
         same(found, matrix.gather(function, *common, rows=of_rows), exact)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_that_stay_in_the_cache(kind, monkeypatch):
+    """All rows once, in their order; functions that go through them give the sums of the whole."""
+    matrix, rng = as_matrix(data(kind)), np.random.default_rng(3)
+    x, b, w = rng.standard_normal(9), np.sign(rng.standard_normal(60)), rng.random(60)
+    of_all = [
+        (evaluate, (ac.losses.Logistic(), x, 0.3, True)),
+        (evaluate_step, (ac.losses.Logistic(), x, 0.3, 1.1 * x, 0.2, 0.0)),
+    ]
+    expected = [matrix.gather(function, *common, rows=(b, w)) for function, common in of_all]
+    monkeypatch.setattr("adacoord.data.matrix.PART", 50)
+    parts = list(matrix.in_cache())
+    assert (len(parts) == 1) == matrix.by_columns
+    assert np.concatenate([np.arange(60)[rows] for rows, _ in parts]).tolist() == list(range(60))
+    for rows, part in parts:
+        assert np.array_equal(part.dense, matrix.dense[rows])
+        assert part.nnz <= 50 or part.shape[0] == 1 or not part.is_dense or matrix.by_columns
+    for (function, common), whole in zip(of_all, expected, strict=True):
+        same(matrix.gather(function, *common, rows=(b, w)), whole, False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_both_products_in_one_look(kind, blocks):
+    matrix, rng = as_matrix(data(kind)), np.random.default_rng(4)
+    parts, x, v = cut(matrix, blocks), rng.standard_normal(9), rng.standard_normal(60)
+    for point in (x, np.zeros(9), rng.standard_normal((9, 2))):
+        z, u = parts.both(point, v)
+        assert np.array_equal(z, parts.dot(point)) and np.array_equal(u, parts.tdot(v))
+
+
 def naive_round(A, l2, sigma, v, order, b, share, y):
     """Ascent on the rows of ``order`` for the squared loss, its curvature seen sigma times."""
     y, u = y.copy(), v.copy()

@@ -103,9 +103,12 @@ def _dense_gram(
     n, d = A.shape
     shift = np.zeros(d, kind) if centre is None else centre.astype(kind)
     H = np.zeros((d, d))
-    rows, alike = max(1, CACHED // d), n > 0 and bool((root == root[0]).all())
-    for i in range(0, n, rows):
-        part = np.subtract(A[i : i + rows], shift, dtype=kind)
+    # as many as there are columns at least: BLAS is at its best, and the sum a small part of it
+    rows, alike = min(max(CACHED // d, d), n), n > 0 and bool((root == root[0]).all())
+    room = np.empty((rows, d), kind)
+    for i in range(0, n, max(rows, 1)):
+        block = A[i : i + rows]
+        part = np.subtract(block, shift, dtype=kind, out=room[: len(block)])
         if not alike:
             part *= root[i : i + rows, None].astype(kind)
         H += part.T @ part
