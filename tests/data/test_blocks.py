@@ -140,12 +140,14 @@ def test_functions_of_blocks(kind, blocks):
     columns, shift = np.array([4, 0, 7, 2]), np.zeros(4)
     if kind == "dense":
         shift = rng.standard_normal(4)
-    raw, sums = parts.gather(set_gram, columns, 1, shift, rows=(D,))[1]
+    raw, sums = parts.gather(set_gram, columns, 1, shift, False, rows=(D,))[1]
     S = A[:, columns] - shift
     assert np.allclose(raw, S.T @ (D[:, None] * S[:, 1:]), rtol=1e-12, atol=1e-13)
     assert np.allclose(sums, D @ S[:, 1:], rtol=1e-12, atol=1e-13)
     # all columns in their order, with one weight for all rows: the squared loss's short way
-    raw, sums = parts.gather(set_gram, np.arange(9), 0, np.zeros(9), rows=(np.full(60, 0.3),))[1]
+    raw, sums = parts.gather(
+        set_gram, np.arange(9), 0, np.zeros(9), False, rows=(np.full(60, 0.3),)
+    )[1]
     assert np.allclose(raw, 0.3 * A.T @ A, rtol=1e-12, atol=1e-13)
     assert np.allclose(sums, 0.3 * A.sum(axis=0), rtol=1e-12, atol=1e-13)
 
@@ -184,7 +186,7 @@ def test_functions_of_blocks_and_of_the_whole(kind, blocks):
         (curvature_gram, (loss, x, 0.3, None, 0.0), (b, w)),
         (hessian, (x, 0.5), (D,)),
         (spread, (x,), (D,)),
-        (set_gram, (np.array([4, 0, 7, 2]), 1, zeros), (D,)),
+        (set_gram, (np.array([4, 0, 7, 2]), 1, zeros, False), (D,)),
         (_block_products, (np.zeros(10),), (b, w)),
         (_dot, (X,), ()),
         (_tdot, (), (np.stack([b, w], axis=1),)),
