@@ -140,12 +140,14 @@ def test_functions_of_blocks(kind, blocks):
     columns, shift = np.array([4, 0, 7, 2]), np.zeros(4)
     if kind == "dense":
         shift = rng.standard_normal(4)
-    raw, sums = parts.gather(set_gram, columns, 1, shift, rows=(D,))[1]
+    raw, sums = parts.gather(set_gram, columns, 1, shift, False, rows=(D,))[1]
     S = A[:, columns] - shift
     assert np.allclose(raw, S.T @ (D[:, None] * S[:, 1:]), rtol=1e-12, atol=1e-13)
     assert np.allclose(sums, D @ S[:, 1:], rtol=1e-12, atol=1e-13)
     # all columns in their order, with one weight for all rows: the squared loss's short way
-    raw, sums = parts.gather(set_gram, np.arange(9), 0, np.zeros(9), rows=(np.full(60, 0.3),))[1]
+    raw, sums = parts.gather(
+        set_gram, np.arange(9), 0, np.zeros(9), False, rows=(np.full(60, 0.3),)
+    )[1]
     assert np.allclose(raw, 0.3 * A.T @ A, rtol=1e-12, atol=1e-13)
     assert np.allclose(sums, 0.3 * A.sum(axis=0), rtol=1e-12, atol=1e-13)
 
@@ -184,13 +186,44 @@ def test_functions_of_blocks_and_of_the_whole(kind, blocks):
         (curvature_gram, (loss, x, 0.3, None, 0.0), (b, w)),
         (hessian, (x, 0.5), (D,)),
         (spread, (x,), (D,)),
-        (set_gram, (np.array([4, 0, 7, 2]), 1, zeros), (D,)),
+        (set_gram, (np.array([4, 0, 7, 2]), 1, zeros, False), (D,)),
         (_block_products, (np.zeros(10),), (b, w)),
         (_dot, (X,), ()),
         (_tdot, (), (np.stack([b, w], axis=1),)),
     ):
         found = parts.gather(function, *common, rows=of_rows)
         same(found, matrix.gather(function, *common, rows=of_rows), exact)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_that_stay_in_the_cache(kind, monkeypatch):
+    """All rows once, in their order; functions that go through them give the sums of the whole."""
+    matrix, rng = as_matrix(data(kind)), np.random.default_rng(3)
+    x, b, w = rng.standard_normal(9), np.sign(rng.standard_normal(60)), rng.random(60)
+    of_all = [
+        (evaluate, (ac.losses.Logistic(), x, 0.3, True)),
+        (evaluate_step, (ac.losses.Logistic(), x, 0.3, 1.1 * x, 0.2, 0.0)),
+    ]
+    expected = [matrix.gather(function, *common, rows=(b, w)) for function, common in of_all]
+    monkeypatch.setattr("adacoord.data.matrix.PART", 50)
+    parts = list(matrix.in_cache())
+    assert (len(parts) == 1) == matrix.by_columns
+    assert np.concatenate([np.arange(60)[rows] for rows, _ in parts]).tolist() == list(range(60))
+    for rows, part in parts:
+        assert np.array_equal(part.dense, matrix.dense[rows])
+        assert part.nnz <= 50 or part.shape[0] == 1 or not part.is_dense or matrix.by_columns
+    for (function, common), whole in zip(of_all, expected, strict=True):
+        same(matrix.gather(function, *common, rows=(b, w)), whole, False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_both_products_in_one_look(kind, blocks):
+    matrix, rng = as_matrix(data(kind)), np.random.default_rng(4)
+    parts, x, v = cut(matrix, blocks), rng.standard_normal(9), rng.standard_normal(60)
+    for point in (x, np.zeros(9), rng.standard_normal((9, 2))):
+        z, u = parts.both(point, v)
+        assert np.array_equal(z, parts.dot(point)) and np.array_equal(u, parts.tdot(v))
 
 
 def naive_round(A, l2, sigma, v, order, b, share, y):

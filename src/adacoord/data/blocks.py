@@ -161,7 +161,7 @@ class BlockMatrix(Matrix):
 
         Those of the usual bounds are made once, for all problems with these rows.
         """
-        d, (_, indices, data) = matrix.shape[1], matrix.arrays
+        d, (_, indices, data), norms = matrix.shape[1], matrix.arrays, matrix.squared_norms
         if bounds is None:
             if "row_blocks" not in vars(matrix):
                 vars(matrix)["row_blocks"] = _cut(matrix, _usual_bounds(matrix))
@@ -169,7 +169,7 @@ class BlockMatrix(Matrix):
         else:
             pieces, bounds = _cut(matrix, bounds)
         out = cls(pieces, bounds, d, data.dtype, indices is None, matrix.nnz, executor)
-        out.__dict__["squared_norms"] = matrix.squared_norms
+        out.__dict__["squared_norms"] = norms
         return out
 
     def with_executor(self, executor: Executor) -> BlockMatrix:
@@ -290,6 +290,10 @@ class BlockMatrix(Matrix):
 
     def tdot(self, v: np.ndarray) -> np.ndarray:
         return self.gather(_tdot, rows=(v,))[1][0]
+
+    def both(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        (z,), (u,) = self.gather(_both, x, rows=(v,))
+        return z, u
 
     def accurate_dot(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         high, low = self.gather(_accurate_dot, x)[0]
@@ -462,22 +466,7 @@ def _usual_bounds(matrix: Matrix) -> np.ndarray:
 
 
 def _cut(matrix: Matrix, bounds: np.ndarray) -> tuple[list[Held], np.ndarray]:
-    return [Held(_rows(matrix, int(a), int(b))) for a, b in pairwise(bounds)], bounds
-
-
-def _rows(matrix: Matrix, first: int, last: int) -> Matrix:
-    """Rows as a matrix of their own: views, but for the row starts."""
-    indptr, indices, data = matrix.arrays
-    a, b = indptr[first], indptr[last]
-    part = slice(int(a), int(b))
-    block = Matrix(
-        (last - first, matrix.shape[1]),
-        indptr[first : last + 1] - a,
-        None if indices is None else indices[part],
-        data[part],
-    )
-    block.__dict__["squared_norms"] = matrix.squared_norms[first:last]
-    return block
+    return [Held(matrix.some_rows(int(a), int(b))) for a, b in pairwise(bounds)], bounds
 
 
 # ---- functions of one block: (arrays with an entry for each row), (what is added up) -------------
@@ -496,6 +485,11 @@ def _dot(block: Matrix, x: np.ndarray) -> tuple:
 
 def _tdot(block: Matrix, v: np.ndarray) -> tuple:
     return (), (block.tdot(v),)
+
+
+def _both(block: Matrix, x: np.ndarray, v: np.ndarray) -> tuple:
+    z, u = block.both(x, v)
+    return (z,), (u,)
 
 
 def _accurate_dot(block: Matrix, x: np.ndarray) -> tuple:

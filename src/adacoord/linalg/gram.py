@@ -174,7 +174,8 @@ def _dense_gram(
     shift = None if centre is None or not centre.any() else centre.astype(kind)
     H, sums = np.zeros((d, d)), np.zeros(d)
     products = np.zeros((d, 0) if values is None else (d, *values.shape[1:]))
-    rows, alike = max(1, CACHED // d), n > 0 and bool((weight == weight[0]).all())
+    # as many as there are columns at least: BLAS is at its best, and the sum a small part of it
+    rows, alike = max(CACHED // d, d), n > 0 and bool((weight == weight[0]).all())
     root = np.ones(rows) if alike else np.sqrt(weight)
     # one block for all: memory from the system would take half the time of the products
     as_it_is = shift is None and alike and A.dtype == kind

@@ -48,10 +48,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels.summation import UNIT, gamma, pairwise_depth
-from .row_sums import sum_and_size
+from .row_sums import sum_and_size, weighted_sum
 
 if TYPE_CHECKING:
-    from .loss import Units
+    from .loss import Loss, Units
     from .problem import Problem
 
 #: A cheap bound of at most this share of P - D, or of P itself, is as good as a sharp one.
@@ -313,28 +313,18 @@ class _Point:
 
     def _by_sizes(self, at_x: np.ndarray) -> float:
         """From |a_i|.|x|, or bounds on it."""
-        z = self.problem.predictions(self.x, self.c) if self.z is None else self.z
-        off = self.at_z * at_x + np.where(at_x > 0.0, UNIT * np.abs(z), 0.0)
-        offset = self.problem.offset
-        if offset is not None:
-            off += UNIT * (2.0 * np.abs(z) + 2.0 * np.abs(offset))
+        problem = self.problem
+        z = problem.predictions(self.x, self.c) if self.z is None else self.z
+        off, offset = np.empty(z.shape), () if problem.offset is None else (problem.offset,)
+        problem.matrix.rowwise(_off, self.at_z, rows=(at_x, z, off, *offset))
         return self.slopes_times(z, off)
 
     def slopes_times(self, z: np.ndarray, off: np.ndarray) -> float:
         """The mean of w delta |phi'|: what P may change by when z does by ``off``."""
         problem = self.problem
-        loss, b = problem.loss, problem.b
-        if loss.simplex:  # no p_k grows by more than exp(2 max delta) on the way
-            growth = np.exp(2.0 * off.max(axis=1, keepdims=True))
-            sums = (off * np.abs(loss.derivative(z, b)) * growth).sum(axis=1)
-        else:  # kinks, and exp: the larger slope within what z is not known to
-            slopes = np.maximum(
-                np.abs(loss.derivative(z + off, b)), np.abs(loss.derivative(z - off, b))
-            )
-            # as evaluated: what cancels in phi' is at most |b| + 1 (of Tweedie's, b^(2-p))
-            slopes += 16.0 * UNIT * (1.0 + np.abs(z)) * (slopes + 2.0 * (np.abs(b) + 1.0))
-            sums = off * slopes
-        return problem._mean(sums.reshape(problem.n, -1).sum(axis=1))
+        weights = () if problem.weights is None else (problem.weights,)
+        rows = (z, off, problem.b, *weights)
+        return problem.matrix.rowwise(_slopes_times, problem.loss, rows=rows) / problem.n
 
     def dual_by_rows(self) -> float:
         problem = self.problem
@@ -352,10 +342,49 @@ class _Point:
         problem = self.problem
         assert self.other is not None
         at_other = problem.matrix.magnitude_dot(self.other)
-        flow = problem._mean((np.abs(self.y) * at_other).reshape(problem.n, -1).sum(axis=1))
+        weights = () if problem.weights is None else (problem.weights,)
+        flow = problem.matrix.rowwise(_flow, rows=(self.y, at_other, *weights)) / problem.n
         if self.given is None:
             return flow, 0.0
         return flow, problem._mean(2.0 * self.given * at_other.max(axis=1))
+
+
+# ---- functions of rows, for :meth:`Matrix.rowwise` -----------------------------------------------
+
+
+def _off(
+    at_z: float, at_x: np.ndarray, z: np.ndarray, out: np.ndarray, offset: np.ndarray | None = None
+) -> float:
+    """What z may be off by, from |a_i|.|x|."""
+    size = UNIT * np.abs(z)
+    np.multiply(at_z, at_x, out=out)
+    out += np.where(at_x > 0.0, size, 0.0)
+    if offset is not None:
+        out += 2.0 * size + 2.0 * UNIT * np.abs(offset)
+    return 0.0
+
+
+def _slopes_times(
+    loss: Loss, z: np.ndarray, off: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
+) -> float:
+    """The sum of :meth:`_Point.slopes_times`."""
+    if loss.simplex:  # no p_k grows by more than exp(2 max delta) on the way
+        growth = np.exp(2.0 * off.max(axis=1, keepdims=True))
+        return _summed(off * np.abs(loss.derivative(z, b)) * growth, weights)
+    # kinks, and exp: the larger slope within what z is not known to
+    slopes = np.maximum(np.abs(loss.derivative(z + off, b)), np.abs(loss.derivative(z - off, b)))
+    # as evaluated: what cancels in phi' is at most |b| + 1 (of Tweedie's, b^(2-p))
+    slopes += 16.0 * UNIT * (1.0 + np.abs(z)) * (slopes + 2.0 * (np.abs(b) + 1.0))
+    return _summed(off * slopes, weights)
+
+
+def _flow(y: np.ndarray, at_other: np.ndarray, weights: np.ndarray | None = None) -> float:
+    return _summed(np.abs(y) * at_other, weights)
+
+
+def _summed(values: np.ndarray, weights: np.ndarray | None) -> float:
+    """Over all rows, and what they have several of."""
+    return weighted_sum(values if values.ndim == 1 else values.sum(axis=1), weights)
 
 
 def _accurate(at: _Point) -> float:

@@ -113,11 +113,16 @@ def test_slopes_of_classes_that_follow(size):
         assert moved <= cut <= 4.0 * moved
 
 
+def whole(function, *common, rows):
+    """As :meth:`Matrix.rowwise`."""
+    return function(*common, *rows)
+
+
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "logistic"])
 @pytest.mark.parametrize("near", [-3.0, 0.0, 900.0])
 def test_the_best_intercept(loss, near):
     loss, law, z, _, b, w = make(loss)
-    found = best_shift(*law, z, near, b, w)
+    found = best_shift(law, z, near, b, w, whole)
     best = minimize_scalar(lambda c: np.sum(w * loss.value(z + c, b)), bracket=(-1, 1), tol=1e-12)
     assert np.sum(w * loss.value(z + found, b)) <= best.fun + 1e-14
     assert abs(np.sum(w * loss.derivative(z + found, b))) <= 1e-12

@@ -61,4 +61,5 @@ class FullGradient(Solver):
         """
         if not self.problem.intercept:
             return 0.0
-        return best_shift(*self.loss, z, near, self.problem.b, self.share)
+        rowwise = self.problem.matrix.rowwise
+        return best_shift(self.loss, z, near, self.problem.b, self.share, rowwise)

@@ -39,31 +39,47 @@ def model_error(code, alpha, epsilon, lo, hi, z, c, new, new_c, b, share):
 
 
 @jit
-def best_shift(code, alpha, epsilon, lo, hi, z, near, b, share):
+def link_sums(code, alpha, top, z, b, share):
+    """(what is falling in c, what is rising) of log links, at c = -top: no overflow of the latter
+    where top is the largest z."""
+    power = 1.0 if code == POISSON else 2.0 if code == GAMMA else alpha
+    falling = rising = 0.0
+    for i in range(z.shape[0]):
+        if share[i] > 0.0:
+            at = z[i] - top
+            falling += share[i] * b[i] * (math.exp((1.0 - power) * at) if power > 1.0 else 1.0)
+            rising += share[i] * (math.exp((2.0 - power) * at) if power < 2.0 else 1.0)
+    return falling, rising
+
+
+@jit
+def shift_sums(code, alpha, epsilon, lo, hi, c, z, b, share):
+    """The sums of share phi', of |share phi'| and of share phi'' at z + c."""
+    total = size = bend = 0.0
+    for i in range(z.shape[0]):
+        _, v, h = expand(code, alpha, epsilon, lo, hi, z[i] + c, b[i])
+        total += share[i] * v
+        size += share[i] * abs(v)
+        bend += share[i] * h
+    return total, size, bend
+
+
+def best_shift(law, z, near, b, share, rowwise):
     """argmin_c sum_i share_i phi_i(z_i + c): Newton from ``near``, kept inside a bracket.
 
-    For log links the ratio of what is rising and what is falling in c, in one pass.
+    For log links the ratio of what is rising and what is falling in c, in one pass.  ``law`` are
+    the loss's code and constants, ``rowwise`` is that of the matrix, whose threads share the rows.
     """
+    (code, alpha, *_), rows = law, (z, b, share)
     if code == POISSON or code == GAMMA or code == TWEEDIE:
-        power = 1.0 if code == POISSON else 2.0 if code == GAMMA else alpha
-        falling = rising = 0.0
-        top = np.max(z)  # no overflow of what is rising
-        for i in range(z.shape[0]):
-            if share[i] > 0.0:
-                at = z[i] - top
-                falling += share[i] * b[i] * (math.exp((1.0 - power) * at) if power > 1.0 else 1.0)
-                rising += share[i] * (math.exp((2.0 - power) * at) if power < 2.0 else 1.0)
+        top = float(np.max(z))
+        falling, rising = rowwise(link_sums, code, alpha, top, rows=rows)
         ratio = falling / rising if rising > 0.0 else 0.0
         if 0.0 < ratio < np.inf:
             return math.log(ratio) - top
     c, low, high, reach = near, -np.inf, np.inf, 1.0
     for _ in range(200):
-        total = size = bend = 0.0
-        for i in range(z.shape[0]):
-            _, v, h = expand(code, alpha, epsilon, lo, hi, z[i] + c, b[i])
-            total += share[i] * v
-            size += share[i] * abs(v)
-            bend += share[i] * h
+        total, size, bend = rowwise(shift_sums, *law, c, rows=rows)
         if abs(total) <= 1e-16 * size:
             return c
         if total > 0.0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...data.matrix import Matrix
 from ...linalg.gram import CACHED, weighted_gram
+from ...parallel.reduction import fold
 from ...problem.losses import Loss
 from .kernels import expand_rows, follow_rows, hessian_rows, spread_rows
 
@@ -18,8 +19,12 @@ def evaluate(block: Matrix, loss: Loss, x: np.ndarray, c: float, bent: bool, b, 
 
     y = phi'(z), p = w y, D = w phi''(z); no A'D but of ``bent`` losses.
     """
-    y, sums = _expanded(block, loss, block.dot(x) + c, b, weight, bent)
-    return (y,), sums
+    y, sums = np.empty(block.shape[0]), []
+    for rows, part in block.in_cache():
+        z = part.dot(x)
+        z += c
+        sums.append(_expanded(part, loss, z, b[rows], weight[rows], y[rows], bent))
+    return (y,), fold(sums)
 
 
 def evaluate_step(
@@ -38,12 +43,20 @@ def evaluate_step(
     y are the slopes that the expansion here has there; see :func:`.kernels.follow_rows`.  ``flat``
     takes the place of phi'' where it is not 0.
     """
-    law, z, end = (loss.code, *loss.constants), block.dot(x) + c, block.dot(there) + c_there
-    y, p, D = np.empty_like(z), np.empty_like(z), np.empty_like(z)
-    expand_rows(*law, z, b, weight, y, p, D)
-    bend, out = flat * weight if flat else D, p  # which nobody needs
-    _, lacking, cut = follow_rows(*law, z, end - z, b, weight, y, bend, out, *loss.domain(b))
-    return (out,), (lacking, cut, *_expanded(block, loss, end, b, weight)[1])
+    law, out, sums = (loss.code, *loss.constants), np.empty(block.shape[0]), []
+    for rows, part in block.in_cache():
+        targets, share = b[rows], weight[rows]
+        z, end = part.dot(x), part.dot(there)
+        z += c
+        end += c_there
+        y, p, D = np.empty_like(z), np.empty_like(z), np.empty_like(z)
+        expand_rows(*law, z, targets, share, y, p, D)
+        bend, domain = flat * share if flat else D, loss.domain(targets)
+        _, lacking, cut = follow_rows(
+            *law, z, np.subtract(end, z, out=p), targets, share, y, bend, out[rows], *domain
+        )
+        sums.append((lacking, cut, *_expanded(part, loss, end, targets, share, y)))
+    return (out,), fold(sums)
 
 
 def curvature_gram(
@@ -52,18 +65,19 @@ def curvature_gram(
     """(), (A' D A about ``centre``), D = w phi'' at A x + c, or ``flat`` w where that is not 0."""
     D = flat * weight
     if not flat:
-        z = block.dot(x) + c
+        z = block.dot(x)
+        z += c
         D, y, p = np.empty_like(z), np.empty_like(z), np.empty_like(z)
         expand_rows(loss.code, *loss.constants, z, b, weight, y, p, D)
     return (), (weighted_gram(block, D, centre),)
 
 
-def _expanded(block: Matrix, loss: Loss, z: np.ndarray, b, weight, bent: bool = True) -> tuple:
-    """(phi', the sums of :func:`evaluate`) at z."""
-    y, p, D = np.empty_like(z), np.empty_like(z), np.empty_like(z)
+def _expanded(block: Matrix, loss: Loss, z, b, weight, y, bent: bool = True) -> tuple:
+    """The sums of :func:`evaluate` at z, and y = phi'."""
+    p, D = np.empty_like(z), np.empty_like(z)
     value, mass = expand_rows(loss.code, *loss.constants, z, b, weight, y, p, D)
     spread = block.tdot(D) if bent else np.zeros(0)
-    return y, (value, float(np.sum(p)), mass, block.tdot(p), spread)
+    return value, float(np.sum(p)), mass, block.tdot(p), spread
 
 
 def hessian(block: Matrix, v: np.ndarray, shift: float, bend: np.ndarray) -> tuple:
