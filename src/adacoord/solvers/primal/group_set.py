@@ -116,7 +116,8 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         #: Proximal steps of each group, and how many are as dear as its eigenvectors, which need
         #: an equation for |x_G|.
         self.effort, self.spectrum = np.zeros(m, dtype=np.int64), np.zeros(problem.d)
-        one_threshold = problem.penalty.thresholds * float(problem.penalty.l1 == 0.0)
+        thresholds, l1, _ = problem.penalty.arguments
+        one_threshold = thresholds * float(l1 == 0.0)
         able = (one_threshold > 0.0) & (sizes > 1) & (self.starts >= 0)
         self._dear = np.where(able, EIGEN * sizes, np.iinfo(np.int64).max)
         self._turned = np.empty(int((sizes[able] ** 2).max(initial=0)))
