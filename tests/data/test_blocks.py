@@ -403,5 +403,16 @@ def test_solvers_without_a_form_for_blocks_are_refused():
     with pytest.raises(ValueError, match="no form for blocks"):
         A, b, _ = pairs()
         ac.solve(ac.Problem(A, b, "logistic", l2=1.0), solver="spd1-vr", n_jobs=2)
+    codes = [(X, (y > 0.0).astype(int)) for X, y in parts]
     with pytest.raises(ValueError, match="no method takes this"):
-        ac.solve(ac.Problem(parts, loss="epsilon_insensitive", l1=0.1))
+        ac.solve(ac.Problem(codes, loss="multinomial", l1=0.1))
+
+
+def test_kinks_with_an_l1_are_an_interior_points():
+    _, _, parts = pairs()
+    A = np.concatenate([X for X, _ in parts])
+    b = np.concatenate([y for _, y in parts])
+    found = ac.solve(ac.Problem(parts, loss="epsilon_insensitive", l1=0.1), tol=1e-7)
+    whole = ac.solve(ac.Problem(A, b, "epsilon_insensitive", l1=0.1), tol=1e-9)
+    assert found.converged and found.solver == "newton"
+    assert found.primal == pytest.approx(whole.primal, rel=1e-6)
