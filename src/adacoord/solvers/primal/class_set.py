@@ -1,7 +1,8 @@
 r"""Working sets of columns that carry a coefficient for each class or target.
 
 Problem     min P(x, c) for the multinomial loss with l1, l1 + l2 or groups of rows of x (l21), and
-            for squares of several targets with any of these: the multitask lasso
+            for squares of several targets with any of these: the multitask lasso (dense data of no
+            more columns than rows are those of :mod:`.target_set`)
 Look        as in :mod:`~adacoord.solvers.primal.working_set`; the slack of a column is the least of
             its classes, or that of its row
 Model       with the whole Hessian diag(p) - pp' of the classes (:mod:`.class_kernels`): one

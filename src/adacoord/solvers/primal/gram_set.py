@@ -217,7 +217,7 @@ class GramWorkingSet(Solver):
         slack[moved] = -np.inf
         wanted = np.flatnonzero(slack < 0.0)
         support = int(np.count_nonzero(moved))
-        size = support + max(self._smallest, support)
+        size = self._most(support)
         few = d <= FEW and MANY * wanted.size > d
         if few or (problem.n >= d and 4 * wanted.size >= 3 * d):
             wanted = np.arange(d)
@@ -232,10 +232,9 @@ class GramWorkingSet(Solver):
             self._drop(asked)
             self._extend(new)
 
-    @property
-    def _smallest(self) -> int:
-        """Columns that come in at a time, at least."""
-        return SMALLEST
+    def _most(self, support: int) -> int:
+        """The columns that may be in the set, beside a support of so many."""
+        return support + max(SMALLEST, support)
 
     @property
     def _rough_pays(self) -> bool:

@@ -21,7 +21,8 @@ from .target_kernels import gram_rows
 #: Sweeps of one pass; products with A that it costs beside them, with the look that may follow.
 MOST, FREE = 10_000, 4
 
-#: A round takes as long as the products of m columns, where m^2 is so many times d for each target.
+#: A round takes as long as the products of a set, where its size is m, with more columns up to the
+#: root of m^2 and so many times d for each target: more columns may come in than with one target.
 ROUND = 6
 #: Columns for each target whose products in float32 pay for the one more round.
 FLOAT32 = 15
@@ -57,9 +58,9 @@ class TargetWorkingSet(GramWorkingSet):
         )
         return point.T, gap, work
 
-    @property
-    def _smallest(self):
-        return max(super()._smallest, int(np.sqrt(ROUND * self.problem.d * self.problem.n_classes)))
+    def _most(self, support):
+        d, K = self.problem.x_shape
+        return int(np.sqrt(super()._most(support) ** 2 + ROUND * d * K))
 
     @property
     def _rough_pays(self):
