@@ -24,7 +24,7 @@ STEPS, HALVINGS, LAST, LITTLE = 10, 12, 1e-8, 1e-12
 #: Of the slope, by the length that the factor gives it, what conjugate gradients leave; iterations
 #: of these before a new factor costs less (435 columns: an iteration .1 ms, a factor and what is
 #: around it 1.2).
-LEFT, ITERATIONS = 1e-2, 8
+LEFT, ITERATIONS = 1e-3, 10
 #: Of the decrease that the slope promises (Armijo).
 PROMISED = 1e-4
 
