@@ -382,20 +382,34 @@ def test_optima_by_gram_matrices(is_sparse, l1, monkeypatch):
     assert found.primal == pytest.approx(expected.primal, rel=1e-10)
 
 
-def test_no_gram_matrix_of_what_means_leave_nothing_of():
+@pytest.mark.parametrize("mean", [0.0, 1e2, 1e5])
+def test_no_products_of_what_means_leave_nothing_of(mean):
     rng = np.random.default_rng(1)
     A = np.asfortranarray(rng.standard_normal((400, 8)))
-    solver = GroupWorkingSet(
-        ac.Problem(A, A[:, 0], l21=0.1, groups=np.arange(8) // 2, intercept=True), rng
-    )
-    solver.mass, solver.operations, columns = 1.0, 10**9, np.arange(8)
+    A[:, 3] += mean
+    A[:, 6] = 1e5  # constant: it is out anyway
+    problem = ac.Problem(A, A[:, 0], l21=0.01, groups=np.arange(8) // 2, intercept=True)
+    solver = GroupWorkingSet(problem, rng)
+    solver.operations, columns = 10**9, np.arange(8)
     assert solver.phase == 0 and not solver._gram_pays(columns, columns)  # no model yet
     solver.phase = group_set.MODEL
-    assert solver._gram_pays(columns, columns)
-    solver.sums[3], solver.squares[3] = 1e4, 1e8 + 1.0
-    assert not solver._gram_pays(columns, columns)
-    solver.squares[3] = 1e8  # constant: it is out anyway
-    assert solver._gram_pays(columns, columns)
+    assert solver._gram_pays(columns, columns) == (mean < 1e5)
+    never = solver._dear == np.iinfo(np.int64).max
+    assert never.tolist() == [False, mean == 1e5, False, False]
+
+
+def test_no_minimum_in_this_arithmetic():
+    """Eigenvectors that are not those of a group: it goes back to its Gram matrix."""
+    rng = np.random.default_rng(1)
+    A = np.asfortranarray(rng.standard_normal((50, 4)))
+    solver = GroupWorkingSet(ac.Problem(A, A @ np.ones(4), l21=0.1, groups=np.zeros(4, int)), rng)
+    solver.set, solver.built[:] = np.array([0]), TURNED
+    solver._linearise()
+    solver.blocks[:], solver.spectrum[:] = np.eye(4).ravel(), np.nan
+    solver._visit(solver.set, 0.0)
+    assert solver.built[0] == group_kernels.UNKNOWN and not solver.point.any()
+    solver._visit(solver.set, 0.0)
+    assert solver.built[0] == group_kernels.MADE and solver.point.all()
 
 
 def test_columns_and_support_of_groups_in_any_order():

@@ -18,13 +18,13 @@ import numpy as np
 from ...linalg.cholesky import Cholesky
 
 #: Steps at most, and halvings of one; a whole step of this share of the first, or of g, is the
-#: last: what is left after it is about the square of that.  (Words, 435 columns: 2.7e-11 of 0.12,
-#: then 2.9e-20, which no value shows: a factor and 12 halvings for nothing.)
-STEPS, HALVINGS, LAST, LITTLE = 10, 12, 1e-8, 1e-12
+#: last: conjugate gradients leave LEFT^2 of it.  The gap is about the root of what is left, and
+#: sweeps see nothing of that (80 x 86, a step of 6e-11 of 0.1 as the last: a gap of 1e-7 for ever).
+STEPS, HALVINGS, LAST, LITTLE = 10, 12, 1e-12, 1e-12
 #: Of the slope, by the length that the factor gives it, what conjugate gradients leave; iterations
 #: of these before a new factor costs less (435 columns: an iteration .1 ms, a factor and what is
 #: around it 1.2).
-LEFT, ITERATIONS = 1e-2, 8
+LEFT, ITERATIONS = 1e-3, 10
 #: Of the decrease that the slope promises (Armijo).
 PROMISED = 1e-4
 

@@ -26,6 +26,8 @@ STEPS, ENOUGH = 100, 1e-2
 ROOT_STEPS, ROOT = 40, 1e-7
 #: What is known of the B of a group: nothing, B, or its eigenvectors.
 UNKNOWN, MADE, TURNED = 0, 1, 2
+#: Proximal steps of a group that is to have no others.
+NEVER = -(2**62)
 #: Turns of all pairs at most, and what is left off the diagonal over the root of what is on it: a
 #: step that takes B for that diagonal is off by as much, and the next visit puts it right (of 10
 #: columns 4 us for 10 to rounding, LAPACK 6; of 5 .6, 1.5 and 1.9).
@@ -476,6 +478,10 @@ def group_sweep(
                 gain = spectral_minimum(
                     old, g, size, blocks, start, spectrum, first, l2, threshold, v, r, y
                 )
+                if not gain > -np.inf:  # no minimum in this arithmetic: proximal steps again
+                    gain, built[group], effort[group] = 0.0, UNKNOWN, NEVER
+                    for a in range(size):
+                        v[a] = old[a]
             else:
                 gain, steps = group_minimum(
                     old, g, size, blocks, start, bounds[group], l1, l2, threshold, v, r

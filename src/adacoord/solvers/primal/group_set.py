@@ -118,7 +118,11 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         self.effort, self.spectrum = np.zeros(m, dtype=np.int64), np.zeros(problem.d)
         thresholds, l1, _ = problem.penalty.arguments
         one_threshold = thresholds * float(l1 == 0.0)
-        able = (one_threshold > 0.0) & (sizes > 1) & (self.starts >= 0)
+        # columns of which means leave little have products of few digits
+        left = self.squares - self.sums**2 / self.row_weight.sum()
+        self._exact = (left >= CANCELS * self.squares) | (left <= CONSTANT * self.squares)
+        exact = np.bincount(index, ~self._exact, m) == 0.0
+        able = (one_threshold > 0.0) & (sizes > 1) & (self.starts >= 0) & exact
         self._dear = np.where(able, EIGEN * sizes, np.iinfo(np.int64).max)
         self._turned = np.empty(int((sizes[able] ** 2).max(initial=0)))
         self._column, self._room = np.zeros(problem.n), np.empty((5, int(sizes.max())))
@@ -254,9 +258,7 @@ class GroupWorkingSet(InTurn, WorkingSetDescent):
         entries = self._row * 2 * int(self.columns.sizes[moving].sum())
         if not fits(columns.size, MATRICES) or not 0 < columns.size * moving.size < entries:
             return False
-        squares = self.squares[columns]
-        left = squares - self.sums[columns] ** 2 / self.mass
-        if ((left < CANCELS * squares) & (left > CONSTANT * squares)).any():
+        if not self._exact[columns].all():
             return False
         saved = 1.0 - columns.size * moving.size / entries
         # a model that has ended without a settled support says little of the sweeps to come
