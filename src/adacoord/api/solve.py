@@ -169,7 +169,8 @@ def solve(
     max_passes : int
         Stop after so many passes: n row visits each (for ``"cd"``, ``"acf"`` on columns,
         ``"dspdc"``, ``"spd1-vr"`` and the full gradients ``"afg"``, ``"lbfgs"``, ``"pdhg"`` about
-        as many entries touched as A has; for ``"newton"`` an iteration; for ``"newton-cg"``, and
+        as many entries touched as A has; for ``"newton"`` an iteration, or on small data and few
+        columns the iterations that one kernel makes at once; for ``"newton-cg"``, and
         ``"lbfgs"`` with several classes, a product with A and one with its transpose).
     max_seconds : float, optional
         Stop after so many seconds (of this call, where it goes on from a checkpoint).  The only
