@@ -232,5 +232,5 @@ def test_points_on_which_descent_crawls_are_left_to_newton(shape, ratio):
     alphas = np.geomspace(largest, 0.01 * largest, 4)
     path = ac.path(ac.Problem(A, b), l1=alphas * ratio, l2=alphas * (1.0 - ratio), tol=1e-3)
     assert path.converged.all() and (path.passes <= 1000).all()
-    found, coefs, _ = ac.enet_path(A, b, l1_ratio=ratio, alphas=alphas, tol=1e-3)
+    found, _, _ = ac.enet_path(A, b, l1_ratio=ratio, alphas=alphas, tol=1e-3)
     np.testing.assert_array_equal(found, alphas)
