@@ -129,6 +129,16 @@ class Matrix:
         return _frozen(out)
 
     @cached_property
+    def means(self) -> np.ndarray:
+        """Of the columns."""
+        return np.ones(self.shape[0]) @ self.dense / self.shape[0]
+
+    @cached_property
+    def centred(self) -> Matrix:
+        """The data less these."""
+        return as_matrix(self.dense - self.means)
+
+    @cached_property
     def row_space(self) -> tuple[np.ndarray, np.ndarray]:
         """(Q, T), A = T Q' with Q orthogonal: for fewer rows than columns."""
         basis, triangle = np.linalg.qr(self.dense.T)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import LinearRegression
 from smooth_problems import make
@@ -465,3 +465,28 @@ def test_narrow_bends(loss, shape, further):
             part.advance(25)
     np.testing.assert_array_equal(solver.x, other.x)
     np.testing.assert_array_equal(solver.y, other.y)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("shape", [(90, 95), (40, 150), (150, 30)])
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sparse.csr_array])
+def test_columns_far_from_zero(loss, shape, storage):
+    """Systems that held the squares of means of 50,000 beside an l2 left gaps of up to 1."""
+    rng = np.random.default_rng(shape[0])
+    A, (n, d) = rng.standard_normal(shape), shape
+    z = A @ rng.standard_normal(d) / d**0.5 + 0.3 * rng.standard_normal(n)
+    task = LOSSES[loss].task
+    b = np.sign(z) if task == "classification" else z
+    b = np.exp(z) if task == "positive" else np.floor(np.exp(z)) if task == "count" else b
+    far = A + 5e4 * rng.standard_normal(d) * (rng.random(d) < 0.5)
+    weights = rng.integers(1, 3, n)
+    found, near = (
+        solve(
+            ac.Problem(storage(X), b, loss, l2=1e-5, intercept=True, sample_weight=weights),
+            tol=tol,
+            max_passes=300,
+        )
+        for X, tol in ((far, 1e-5), (A, 1e-9))
+    )
+    assert found.converged and found.history.switched is None
+    assert found.primal == pytest.approx(near.primal, rel=1e-5)
