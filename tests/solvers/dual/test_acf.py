@@ -382,9 +382,9 @@ def test_auto(monkeypatch):
         (ac.Problem(A, b, "squared", l2=1e-6), "acf"),
         (ac.Problem(A, b, "squared", l2=1), "acf"),
         (ac.Problem(tall, c, "squared", l2=1e-4), "apdc"),
-        (ac.Problem(A, b, "hinge", l1=1e-3, l2=1e-6), "apdc"),
+        (ac.Problem(A, b, "hinge", l1=1e-3, l2=1e-6), "newton"),  # an interior point, by rows
         (ac.Problem(A, b, "hinge", l1=1e-3, l2=1e-2), "acf"),
-        (ac.Problem(A, b, "hinge", l1=1e-3), "newton"),  # an interior point, by rows
+        (ac.Problem(A, b, "hinge", l1=1e-3), "newton"),
         (ac.Problem(A, b, "logistic", l1=1e-3, l2=1e-4), "acf"),
         (ac.Problem(A, b, "logistic", l1=1e-3, l2=1.0), "dcd"),
         (ac.Problem(A, b, "logistic", l1=2.0, l2=1.0), "acf"),
