@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge as Theirs
 
 import adacoord as ac
+from adacoord.api import targets
 from adacoord.api.targets import alike, solve_together
 
 
@@ -79,3 +80,13 @@ def test_estimators_take_it(weighted):
     assert ours.solver_ == "newton" and len(ours.history_) == 3
     sure = ac.Ridge(alpha=np.array([1.0, 2.0, 3.0])).fit(X, Y, w)  # each by itself
     np.testing.assert_allclose(sure.coef_[1], ours.coef_[1], atol=1e-9)
+
+
+def test_many_targets_share_what_a_single_one_would_not_pay_for(monkeypatch):
+    """Conjugate gradients for one; for some of them the Gram matrix is made once."""
+    problems = pose(K=4)
+    for name, answer in (("choose", "newton-cg"), ("newton_time", 3.0), ("cg_time", 1.0)):
+        monkeypatch.setattr(targets, name, lambda _, answer=answer: answer)
+    assert not alike(problems[:2]) and alike(problems[:3]) and alike(problems)
+    monkeypatch.setattr(targets, "choose", lambda _: "acf")
+    assert not alike(problems)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..auto.rule import choose
+from ..auto.rule import cg_time, choose, newton_time
 from ..data.columns import as_scipy
 from ..linalg.blas import one_thread
 from ..linalg.cholesky import Cholesky
@@ -22,6 +22,7 @@ from ..linalg.gram import gram_and_products
 from ..problem import Problem
 from ..problem.many import certificates
 from ..problem.penalties import Penalty
+from ..solvers.registry import newton_can
 from .monitor import History
 from .solve import Result
 
@@ -30,7 +31,7 @@ NAME = "newton"
 
 
 def alike(problems: list[Problem]) -> bool:
-    """Whether they are of this kind, and a decomposition is what each would have had by itself."""
+    """Whether they are of this kind, and a decomposition takes no longer than each by itself."""
     first = problems[0]
     plain = (
         len(problems) > 1
@@ -41,7 +42,15 @@ def alike(problems: list[Problem]) -> bool:
         and first.matrix.is_dense
         and not first.matrix.blocked
     )
-    return plain and all(map(_like(first), problems)) and choose(first) == NAME
+    return plain and all(map(_like(first), problems)) and _pays(first, len(problems))
+
+
+def _pays(first: Problem, count: int) -> bool:
+    """Whether one decomposition does; conjugate gradients begin anew for each target."""
+    chosen = choose(first)
+    if chosen != "newton-cg" or not newton_can(first):
+        return chosen == NAME
+    return newton_time(first) <= count * cg_time(first)
 
 
 def _like(first: Problem) -> Callable[[Problem], bool]:
