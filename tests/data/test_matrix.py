@@ -482,3 +482,13 @@ def test_both_products_are_those_of_each(form):
         z, u = matrix.both(left, right)
         np.testing.assert_array_equal(z, matrix.dot(left))
         np.testing.assert_array_equal(u, matrix.tdot(right))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_products_of_several_columns_are_those_of_one_after_the_other(dtype):
+    rng = np.random.default_rng(3)
+    A = as_matrix(rng.standard_normal((3000, 50)).astype(dtype))  # of more than a block
+    x, v = rng.standard_normal((50, 3)), rng.standard_normal((3000, 3))
+    z, u = A.both(x, v)
+    np.testing.assert_array_equal(z, A.dot(x))
+    np.testing.assert_array_equal(u, A.tdot(v))
