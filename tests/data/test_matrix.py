@@ -512,3 +512,13 @@ def test_columns_that_count(order):
     assert as_matrix(np.asarray(A.T, order="C")).columns_that_count == 40.0  # nobody asks
     assert as_matrix(sparse.csr_array(A * scale)).columns_that_count == 900.0
     assert as_matrix(np.ones((4, 9))).columns_that_count == 9.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_products_of_several_columns_are_those_of_one_after_the_other(dtype):
+    rng = np.random.default_rng(3)
+    A = as_matrix(rng.standard_normal((3000, 50)).astype(dtype))  # of more than a block
+    x, v = rng.standard_normal((50, 3)), rng.standard_normal((3000, 3))
+    z, u = A.both(x, v)
+    np.testing.assert_array_equal(z, A.dot(x))
+    np.testing.assert_array_equal(u, A.tdot(v))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from adacoord.kernels import classes
 from adacoord.kernels.classes import stationary
 
 
@@ -26,3 +27,17 @@ def test_states_that_never_leave_come_first_and_take_all():
     s = np.empty(3)
     stationary(rates, s)
     np.testing.assert_array_equal(s, [1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("n, K", [(1, 2), (3, 1), (8, 5), (37, 3)])
+def test_rows_of_a_few_numbers(n, K):
+    rng = np.random.default_rng(n)
+    a, b, w = rng.standard_normal((n, K)), rng.standard_normal((n, K)), rng.random(n)
+    out, mean = np.empty(n), np.empty(K)
+    classes.row_products(a, b, out)
+    np.testing.assert_allclose(out, (a * b).sum(axis=1), atol=1e-14)
+    for weight in (None, w):
+        y, sums = a.copy(), (a if weight is None else w[:, None] * a).sum(axis=0)
+        classes.centre_rows(y, weight, 7.0, mean)
+        np.testing.assert_allclose(mean, sums / 7.0, atol=1e-14)
+        np.testing.assert_array_equal(y, a - mean)
