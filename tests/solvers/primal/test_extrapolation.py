@@ -9,7 +9,7 @@ from scipy import sparse
 import adacoord as ac
 from adacoord.solvers.primal import class_set
 from adacoord.solvers.primal.class_set import ClassWorkingSet
-from adacoord.solvers.primal.extrapolation import combination
+from adacoord.solvers.primal.extrapolation import SWEEPS, combination
 from adacoord.solvers.primal.group_set import GroupWorkingSet
 
 
@@ -82,3 +82,23 @@ def test_the_model_follows(kind, is_sparse, intercept, monkeypatch):
     solver = cls(problem, np.random.default_rng(0))
     solver.advance(30)
     assert moves and max(moves) < 0.0
+
+
+def test_all_of_the_set_again_where_its_support_brings_little(monkeypatch):
+    rng = np.random.default_rng(0)
+    A, orders = rng.standard_normal((400, 40)), []
+    problem = ac.Problem(A, A[:, :4] @ np.ones(4), l21=0.1, groups=np.arange(40) // 2)
+    visit = GroupWorkingSet._visit
+
+    def noted(self, order, eta):
+        found = visit(self, order, eta)
+        orders.append((order.size == self.set.size, found[0]))
+        return found
+
+    monkeypatch.setattr(GroupWorkingSet, "_visit", noted)
+    GroupWorkingSet(problem, np.random.default_rng(0)).advance(6)
+    brought = last = 0.0
+    assert orders[0][0] and sum(whole for whole, _ in orders[: SWEEPS + 1]) > 1
+    for whole, lowered in orders[: SWEEPS + 1]:
+        assert whole or last > 1e-4 * brought
+        brought, last = (lowered if whole else brought), lowered
