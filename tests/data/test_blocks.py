@@ -403,9 +403,11 @@ def test_solvers_without_a_form_for_blocks_are_refused():
     with pytest.raises(ValueError, match="no form for blocks"):
         A, b, _ = pairs()
         ac.solve(ac.Problem(A, b, "logistic", l2=1.0), solver="spd1-vr", n_jobs=2)
-    codes = [(X, (y > 0.0).astype(int)) for X, y in parts]
+    codes = [(X, (y > 0.0).astype(float)) for X, y in parts]
     with pytest.raises(ValueError, match="no method takes this"):
         ac.solve(ac.Problem(codes, loss="multinomial", l1=0.1))
+    with pytest.raises(ValueError, match=r"no method takes this.*use l2 > 0"):  # and no box
+        ac.solve(ac.Problem(parts, loss="epsilon_insensitive"))
 
 
 def test_kinks_with_an_l1_are_an_interior_points():

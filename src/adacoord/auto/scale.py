@@ -26,7 +26,8 @@ def choose_blocks(problem: Problem) -> str:
     interior point), and rounds of dual ascent elsewhere.
     """
     penalty, loss = problem.penalty, problem.loss
-    if not penalty.quadratic:
+    nothing = penalty.quadratic and not problem.has_certificate and not loss.differentiable
+    if not penalty.quadratic or nothing:
         if by_columns(problem):
             return "acf"
         if kinked_program(problem):

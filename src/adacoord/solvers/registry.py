@@ -447,11 +447,10 @@ def kinked_program(problem: Problem) -> bool:
 
 def bent_program(problem: Problem) -> bool:
     """A smooth loss that is linear beyond a parabola, with an l1: such a program, too, for which
-    descent on columns is left where it crawls; small data with weights or bounds of columns at
-    once, and larger ones where Newton's method on them crawls (:func:`left_to_program`)."""
-    if extended(problem):
-        return small(problem) and left_to_program(problem)
-    return problem.penalty.has_threshold and not small(problem) and left_to_program(problem)
+    descent on columns is left where it crawls."""
+    if extended(problem) or small(problem):  # have a method that goes to the last digit
+        return False
+    return problem.penalty.has_threshold and left_to_program(problem)
 
 
 def left_to_program(problem: Problem) -> bool:
