@@ -20,6 +20,8 @@ SAMPLE = 256
 CANCELS = 1e-4
 #: ... and the share of the mean square of each column that means may make where they are left.
 CENTRED = 0.99
+#: Rows of a block that BLAS needs no more than (16,384 columns: 128 MB).
+TALL = 2**10
 #: Of products, unless float32 will do.
 DOUBLE = np.dtype(np.float64)
 
@@ -174,8 +176,8 @@ def _dense_gram(
     shift = None if centre is None or not centre.any() else centre.astype(kind)
     H, sums = np.zeros((d, d)), np.zeros(d)
     products = np.zeros((d, 0) if values is None else (d, *values.shape[1:]))
-    # as many as there are columns at least: BLAS is at its best, and the sum a small part of it
-    rows, alike = max(CACHED // d, d), n > 0 and bool((weight == weight[0]).all())
+    # nearly as many as there are columns: BLAS is at its best, and the sum a small part of it
+    rows, alike = max(CACHED // d, min(d, TALL)), n > 0 and bool((weight == weight[0]).all())
     root = np.ones(rows) if alike else np.sqrt(weight)
     # one block for all: memory from the system would take half the time of the products
     as_it_is = shift is None and alike and A.dtype == kind
