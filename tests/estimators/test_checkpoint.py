@@ -126,7 +126,7 @@ def test_the_scales_of_huber(monkeypatch, tmp_path):
     path = tmp_path / "c"
     fit_killed(monkeypatch, 2, model, X, y, path)
     assert sorted(os.listdir(tmp_path)) == ["c.0", "c.0.previous"]
-    fit_killed(monkeypatch, 12, model, X, y, path)
+    fit_killed(monkeypatch, 4, model, X, y, path)
     scales = [name for name in os.listdir(tmp_path) if not name.endswith(".previous")]
     assert len(scales) > 1
     assert_same_fit(fit(model, X, y, path), whole)

@@ -21,14 +21,12 @@ PENALTIES = {
 #: What is refused, and a part of the words.
 NO_METHOD = "no method takes this on data in blocks of rows; "
 REFUSED = {
-    **{(name, "none"): "add a small penalty such as l2=1e-8" for name in KINKED},
-    **{(name, "positive l1"): NO_METHOD + "use l2 > 0, or a smooth loss" for name in KINKED},
+    **{(name, "none"): NO_METHOD + "use l2 > 0, or a smooth loss" for name in KINKED},
     **{
         (name, "positive alone"): NO_METHOD
         + ("use l2 > 0, or a smooth" if name in KINKED else "add a small penalty such as l1")
         for name in LOSSES
     },
-    ("epsilon_insensitive", "l1"): NO_METHOD + 'use l2 > 0, or a smooth loss such as "huber"',
     **{
         ("multinomial", p): NO_METHOD + "use l2 alone, or a model for each class"
         for p in PENALTIES

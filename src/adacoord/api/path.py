@@ -233,6 +233,7 @@ def path(
 
 def under(problem: Problem, l1: float, l2: float) -> Problem:
     """The problem under another penalty: factors of the columns' own weights, where they have."""
+    problem = weighed(problem)
     columns: Any = problem.penalty
     own: Any = (1.0, 1.0) if columns.uniform else columns.by_column(problem.d)
     return problem.with_penalty(l1 * own[0], l2 * own[1])

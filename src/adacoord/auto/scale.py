@@ -30,7 +30,7 @@ def choose_blocks(problem: Problem) -> str:
     if not penalty.quadratic or nothing:
         if by_columns(problem):
             return "acf"
-        if kinked_program(problem):
+        if kinked_program(problem) and problem.has_certificate:
             return "newton"
         if penalty.strong_convexity > 0.0 and not loss.blocks:
             return "dcd"

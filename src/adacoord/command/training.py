@@ -79,9 +79,7 @@ def make_estimator(
     weights = {} if posed.class_weight is None else {"class_weight": posed.class_weight}
     return kind(
         problem.loss.name,
-        problem.penalty.l1,
-        problem.penalty.l2,
-        positive=problem.penalty.positive,
+        **problem.penalty.given,
         fit_intercept=problem.intercept,
         tol=tol,
         max_iter=max_passes,

@@ -67,9 +67,8 @@ def run(
     runs = compare(problem, who, seeds=seeds, **limits, watch=None if quiet else watch)
     loss = problem.loss.name.replace("_", " ")
     name = "standard input" if data == STANDARD else Path(data).name
-    title = f"{name}: {loss}, l2 = {problem.penalty.l2:.4g}" + (
-        f", l1 = {problem.penalty.l1:.4g}" if problem.penalty.l1 else ""
-    )
+    l1, l2 = (problem.penalty.given[weight] for weight in ("l1", "l2"))
+    title = f"{name}: {loss}, l2 = {l2:.4g}" + (f", l1 = {l1:.4g}" if l1 else "")
     settings = {
         "data": data,
         **{option: value for option, value in reading.items() if value},
@@ -78,7 +77,7 @@ def run(
         "seeds": seeds,
         "solvers": ", ".join(c.label for c in who),
     }
-    settings |= {"loss": problem.loss.name, "l2": problem.penalty.l2}
+    settings |= {"loss": problem.loss.name, "l2": l2}
     outputs: list[tuple[Path | None, Callable[[Path], bytes]]] = [
         (csv, lambda _: as_csv(runs).encode()),
         *((plot, lambda path: _drawn(runs, limits["tol"], title, path)) for plot in plots),

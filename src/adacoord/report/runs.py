@@ -182,14 +182,11 @@ def _small(problem: Problem) -> Problem:
     rows = np.concatenate(
         [np.flatnonzero(b == v if v is not None else b == b)[:20] for v in labels]
     )
-    penalty = problem.penalty
     return Problem(
         as_scipy(problem.matrix)[rows],
         b[rows],
         problem.loss,
-        penalty.l1,
-        penalty.l2,
-        positive=penalty.positive,
+        **problem.penalty.given,
         intercept=problem.intercept,
         sample_weight=None if problem.weights is None else problem.weights[rows] + 1.0,
     )
@@ -295,7 +292,8 @@ def card(problem: Problem) -> dict[str, Any]:
     """What decides how hard the problem is; R over the rows as they are weighted."""
     weights = 1.0 if problem.weights is None else problem.weights
     lengths = np.sqrt(weights * problem.matrix.squared_norms)
-    gamma, l2 = problem.loss.gamma, problem.penalty.l2
+    given = problem.penalty.given
+    gamma, l2 = problem.loss.gamma, given["l2"]
     largest = float(lengths.max())
     return {
         "n": problem.n,
@@ -303,9 +301,9 @@ def card(problem: Problem) -> dict[str, Any]:
         "nnz": problem.matrix.nnz,
         "density": problem.matrix.nnz / (problem.n * problem.d),
         "loss": _name(problem.loss),
-        "l1": problem.penalty.l1,
+        "l1": given["l1"],
         "l2": l2,
-        "positive": problem.penalty.positive,
+        "positive": given["positive"],
         "intercept": problem.intercept,
         "R": largest,
         "Rbar": float(lengths.mean()),

@@ -293,3 +293,14 @@ def test_auto_takes_it_for_wide_data(loss, storage):
     assert result.primal == pytest.approx(problem.primal(x, c), rel=1e-8)
     slack = problem.penalty.l1 - np.abs(problem.average(result.y))
     assert (result.x[slack > 1e-6 * problem.penalty.l1] == 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_zeros_are_zeros_at_the_last_digit(seed):
+    """Where the bound is above P by rounding, too (seeds 7 and 10 of these were all non-zero)."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((200, 12))
+    b = A[:, :5] @ rng.uniform(10.0, 90.0, 5) + rng.standard_normal(200)
+    result = ac.solve(ac.Problem(A, b, "quantile", l1=0.1), tol=1e-13, max_passes=60)
+    assert result.relative_gap < 1e-11 and not result.x[np.abs(result.x) < 1e-9].any()
+    assert np.count_nonzero(result.x) < 12

@@ -48,6 +48,8 @@ BLOCKED = 0.1
 #: What exact zeros may cost: so many times the gap.  (Where rows are few and all at their kinks, P
 #: rises with all that is left out of x: 100 x 400, quantile, x >= 0, gaps of 1e-11 and 3e-6.)
 COSTS = 10.0
+#: A rounding of a number near 1.
+UNIT = 2.0**-52
 #: The relative gap from which on zeros are looked for.
 WORTH = 1e-3
 #: What rounding leaves of B'v, as a share of what it costs.
@@ -261,7 +263,8 @@ class InteriorPoint(Solver):
         dx, dc, _ = self.system.direction(np.concatenate([missing, none]), (none, 0.0), True)
         x, c = problem.penalty.nearest(np.where(held.any(axis=0), x, x + dx)), self.c + dc
         least = problem._primal(self.shown_x, self.c)
-        if problem._primal(x, c) - least <= COSTS * (least - bound):
+        # at the end the bound may be above by rounding
+        if problem._primal(x, c) - least <= COSTS * max(least - bound, UNIT * abs(least)):
             self.shown_x, self.shown_c = x, c
 
     def _judge(self, open_: np.ndarray, wrong: np.ndarray) -> float:
