@@ -114,10 +114,8 @@ def test_kernel_finds_the_minimum(seed, K, thresholds, l1, l2):
     t = thresholds * t
     if not (thresholds or l1):
         pytest.skip("no threshold")
-    x = np.zeros(Q.T.shape)
-    gap, work = gram_rows(
-        G, Q.T.copy(), square, t, l1, l2, np.array([1e-12]), np.array([np.inf]), 1e-15 * square, 5000, x
-    )
+    x, goals, limits = np.zeros(Q.T.shape), np.array([1e-12]), np.array([np.inf])
+    gap, work = gram_rows(G, Q.T.copy(), square, t, l1, l2, goals, limits, 1e-15 * square, 5000, x)
     assert gap <= 1e-12 and work > 0.0
     least = value(G, Q, square, t, l1, l2, naive(G, Q, t, l1, l2))
     assert value(G, Q, square, t, l1, l2, x.T) == pytest.approx(least, rel=1e-11)
