@@ -61,7 +61,7 @@ CASES = {
     "BlockWorkingSet": ("acf", pose("logistic", l1=1e-3, blocks=3), {"n_jobs": 2}),
     "GroupWorkingSet": ("acf", pose("logistic", l2=0.0, l21=1e-4, groups=np.arange(12) // 3), {}),
     "ClassWorkingSet": ("acf", pose("multinomial", l1=1e-4, l2=0.0), {}),
-    "TargetWorkingSet": ("acf", pose("squared", l2=0.0, l21=1e-3, dense=True, targets=2), {}),
+    "TargetWorkingSet": ("acf", pose("squared", l2=0.0, l21=1e-3, d=80, dense=True, targets=2), {}),
     "CoordinateDescent": ("cd", pose("logistic"), {"order": "iid"}),
     "StochasticDualCoordinateAscent": ("sdca", pose(), {}),
     "Newton": ("newton", pose("logistic", l2=1e-8), {}),

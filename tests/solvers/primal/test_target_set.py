@@ -114,10 +114,8 @@ def test_kernel_finds_the_minimum(seed, K, thresholds, l1, l2):
     t = thresholds * t
     if not (thresholds or l1):
         pytest.skip("no threshold")
-    x = np.zeros(Q.T.shape)
-    gap, work = gram_rows(
-        G, Q.T.copy(), square, t, l1, l2, 1e-12, 1e-12, 0.0, 1e-15 * square, 5000, x
-    )
+    x, goals, limits = np.zeros(Q.T.shape), np.array([1e-12]), np.array([np.inf])
+    gap, work = gram_rows(G, Q.T.copy(), square, t, l1, l2, goals, limits, 1e-15 * square, 5000, x)
     assert gap <= 1e-12 and work > 0.0
     least = value(G, Q, square, t, l1, l2, naive(G, Q, t, l1, l2))
     assert value(G, Q, square, t, l1, l2, x.T) == pytest.approx(least, rel=1e-11)
@@ -144,13 +142,15 @@ def test_what_is_free_is_used():
     """To the goal, or further as long as that costs no more than it may."""
     G, Q, square, t = quadratic(0)
 
-    def run(free):
-        return gram_rows(
-            G, Q.T.copy(), square, t, 0.0, 0.0, 1e-2, 1e-10, free, 0.0, 5000, np.zeros(Q.T.shape)
-        )
+    def run(free, little=0.0):
+        goals, limits = np.array([1e-2, 1e-8, 1e-13]), np.array([np.inf, free, little])
+        x = np.zeros(Q.T.shape)
+        return gram_rows(G, Q.T.copy(), square, t, 0.0, 0.0, goals, limits, 0.0, 5000, x)
 
-    assert 1e-10 < run(0.0)[0] <= 1e-2 and run(1e9)[0] <= 1e-10
-    assert run(0.0)[1] < run(1e9)[1]
+    found = [run(0.0), run(1e9), run(1e9, 1e9)]
+    assert 1e-8 < found[0][0] <= 1e-2 and 1e-13 < found[1][0] <= 1e-8 and found[2][0] <= 1e-13
+    assert found[0][1] < found[1][1] < found[2][1]
+    assert run(1e9, found[0][1]) == found[1]  # what was too far is given up
 
 
 # --- the solver ----------------------------------------------------------------------------------
@@ -183,6 +183,20 @@ def test_against_scikit_learn(intercept, ratio):
     np.testing.assert_allclose(found.x[4:], peer.coef_.T[4:], atol=1e-5)  # two columns are equal
     value = problem.primal(peer.coef_.T, peer.intercept_ if intercept else 0.0)
     assert found.primal == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("how", PENALTIES)
+@pytest.mark.parametrize("rho", [0.0, 1.0])
+def test_few_columns_are_solved_to_the_last_digit(how, rho):
+    """Whatever ``tol`` asks for: they cost nothing beside the rest of a fit."""
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((60, 8)) + rho * rng.standard_normal((60, 1))
+    b = A @ rng.standard_normal((8, 3)) + 0.4 * rng.standard_normal((60, 3))
+    problem = ac.Problem(A, b, intercept=True, **how)
+    other = SOLVERS["acf"].class_columns.load()(problem, np.random.default_rng(0))
+    other.advance(200)
+    found = ac.solve(problem, "acf", tol=1e-4)
+    np.testing.assert_allclose(found.x, other.x, atol=1e-7)
 
 
 def test_labels_in_another_order():

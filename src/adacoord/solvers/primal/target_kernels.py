@@ -119,10 +119,20 @@ def slopes_of_rows(G, q, x, r):
 
 
 @jit
-def gram_rows(G, q, square, thresholds, l1, l2, goal, sure, free, noise, most, x):
-    """Solve from x, of shape (K, d), to a relative gap of ``goal``.
+def wanted(goals, limits, spent):
+    """The least of the goals whose limit is not reached."""
+    least = np.inf
+    for k in range(goals.size):
+        if spent < limits[k]:
+            least = min(least, goals[k])
+    return least
 
-    And beyond, to ``sure``, as long as no more than ``free`` multiply-adds were made; ``most``
+
+@jit
+def gram_rows(G, q, square, thresholds, l1, l2, goals, limits, noise, most, x):
+    """Solve from x, of shape (K, d), to each relative gap of ``goals``.
+
+    A goal is given up once as many multiply-adds as its part of ``limits`` were made; ``most``
     sweeps at the most.  Returns (the relative gap, the multiply-adds).
     """
     K, d = q.shape
@@ -134,7 +144,7 @@ def gram_rows(G, q, square, thresholds, l1, l2, goal, sure, free, noise, most, x
         # ---- look
         spent += float(slopes_of_rows(G, q, x, r)) * K * d
         primal, dual = row_bounds(d, q, r, x, square, thresholds, l1, l2, room)
-        enough = near(primal, dual, sure if spent < free else goal, noise)
+        enough = near(primal, dual, wanted(goals, limits, spent), noise)
         if (enough and passes > 0) or passes >= most:
             break
         before, m = m, 0
@@ -180,7 +190,7 @@ def gram_rows(G, q, square, thresholds, l1, l2, goal, sure, free, noise, most, x
             sweeps += 1
             spent += float(count) * m * K
             primal, dual = row_bounds(m, qs, rs, xs, square, ts, l1, l2, room)
-            if near(primal, dual, share * (sure if spent < free else goal), noise):
+            if near(primal, dual, share * wanted(goals, limits, spent), noise):
                 break
             if whole:
                 count = 0

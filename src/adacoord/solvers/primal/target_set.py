@@ -3,7 +3,7 @@ r"""Working sets with their Gram matrix, for least squares of several targets.
 Problem     min P(x, c) for squares of K targets on dense data, with rows of x as groups (l21: the
             multitask lasso), l1 and l2
 Solve       min on the set by :mod:`.target_kernels`, to SHARE of the gap; to SURE as long as that
-            takes less than a look
+            takes less than a look, to BEST as long as it takes next to nothing
 
 All else is as with one target (:mod:`.gram_set`): what K targets share, the Gram matrix, is most of
 the work.
@@ -20,7 +20,9 @@ from .target_kernels import gram_rows
 
 #: Sweeps of one pass; products with A that it costs beside them, with the look that may follow.
 MOST, FREE = 10_000, 4
-
+#: It goes on to BEST up to so many multiply-adds, which take some .05 of the .4 ms of a round at
+#: least, or this part of a product with A: a few columns are solved to the last digit.
+LITTLE, PART = 50_000, 100
 #: A round takes as long as the products of a set, where its size is m, with more columns up to the
 #: root of m^2 and so many times d for each target: more columns may come in than with one target.
 ROUND = 6
@@ -42,6 +44,7 @@ class TargetWorkingSet(GramWorkingSet):
         np.einsum("ii->i", gram)[~moving] = 0.0
         point = np.ascontiguousarray(x.T)
         goal = max(SHARE * min(self.estimate, 1.0), BEST)
+        look = float(problem.matrix.nnz * K)
         gap, work = gram_rows(
             gram,
             np.ascontiguousarray(q.T),
@@ -49,9 +52,8 @@ class TargetWorkingSet(GramWorkingSet):
             thresholds,
             l1,
             l2,
-            goal,
-            min(goal, SURE),
-            FREE * float(problem.matrix.nnz * K),
+            np.array([goal, min(goal, SURE), BEST]),
+            np.array([np.inf, FREE * look, max(LITTLE, look / PART)]),
             np.finfo(np.float64).eps * square,
             MOST,
             point,
