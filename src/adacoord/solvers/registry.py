@@ -412,8 +412,8 @@ def by_columns(problem: Problem) -> bool:
     """Whether coordinate methods work on columns: an l1, or x >= 0 with an l2, and a loss with a
     continuous slope.
 
-    x >= 0 with an l2 alone was left to the rows: on 36 drawn dense tables, 40,000 x 8 to 300 x 3,000
-    numbers, squared, logistic and Poisson, these take 3 to 500 times as long.
+    x >= 0 with an l2 alone was left to the rows: on 36 drawn dense tables, 40,000 x 8 to 300 x
+    3,000 numbers, squared, logistic and Poisson, these take 3 to 500 times as long.
     """
     penalty, loss = problem.penalty, problem.loss
     signed = penalty.positive and penalty.strong_convexity > 0.0
